@@ -1,0 +1,1 @@
+//! Checksums, varints, identifiers, bit sets and SIMD kernels: no I/O, no clock.

@@ -1,0 +1,2 @@
+//! The jackdaw binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! A small blocking Rust client, used by the command line, examples and tests.

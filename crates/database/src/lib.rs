@@ -1,0 +1,1 @@
+//! Documents, collections, change vectors, indexes and their workers.

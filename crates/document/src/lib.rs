@@ -1,0 +1,1 @@
+//! Binary document form, JSON in and out.

@@ -1,0 +1,1 @@
+//! RQL: text to syntax tree to plan to execution.

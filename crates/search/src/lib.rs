@@ -1,0 +1,1 @@
+//! Inverted index: terms, posting lists, set operations, analyzers.

@@ -1,0 +1,1 @@
+//! HTTP, routing, Studio assets: the only crate that knows a protocol.

@@ -1,0 +1,1 @@
+//! Simulated disk with faults, workloads and checkers: a development dependency only.

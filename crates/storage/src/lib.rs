@@ -1,0 +1,1 @@
+//! Pages, trees, journal, transactions and recovery.

@@ -1,0 +1,1 @@
+//! Examples: see the files beside this folder.
