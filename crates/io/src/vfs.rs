@@ -1,0 +1,141 @@
+//! The seam between the engine and the machine: directories, files, mappings, clock, entropy.
+//!
+//! `RealVfs` (this crate) is Linux; `SimVfs` (crate `sim`) is a disk with faults. The engine never
+//! asks which one it has.
+//!
+//! Invariants every implementation keeps:
+//! - A write with [`Durability::Data`] has survived power loss when it returns `Ok`, and so have
+//!   the file length and everything needed to read the written bytes back. It says nothing about
+//!   other writes, nor about the directory entry of the file.
+//! - A created, renamed or removed name is durable only after [`Vfs::sync_directory`].
+//! - After an error of `write_at` or `sync` the content of the written range is unknown.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// Existing file, reads only.
+    Read,
+    /// Existing file, reads and writes.
+    ReadWrite,
+    /// New file, reads and writes; fails with `AlreadyExists` when the name is taken.
+    CreateNew,
+}
+
+/// Options of [`Vfs::open`].
+#[derive(Clone, Copy, Debug)]
+pub struct OpenOptions {
+    /// Access and creation.
+    pub mode: OpenMode,
+    /// Ask for unbuffered I/O. A file system that refuses it gives a buffered file instead
+    /// ([`VfsFile::is_direct`] tells); durability is the same either way.
+    pub direct: bool,
+}
+
+/// What a write promises when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Readers of this process see it. Power loss may undo all or part of it, by 512-byte sector.
+    None,
+    /// It survives power loss.
+    Data,
+}
+
+/// One name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryEntry {
+    /// Name without the directory.
+    pub name: String,
+    /// Whether it is a directory.
+    pub is_directory: bool,
+    /// Length in bytes (0 for directories).
+    pub len_bytes: u64,
+}
+
+/// A file system, a clock and a source of entropy.
+pub trait Vfs: Send + Sync + 'static {
+    /// Opens or creates a file.
+    fn open(&self, path: &Path, options: OpenOptions) -> io::Result<Arc<dyn VfsFile>>;
+    /// Takes the exclusive lock of `path`, creating the file if needed.
+    ///
+    /// # Errors
+    /// `WouldBlock` when another process (or another handle of this one) holds it.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>>;
+    /// Creates a directory and its missing parents, and makes the new names durable.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+    /// The names in a directory, in unspecified order.
+    fn list(&self, path: &Path) -> io::Result<Vec<DirectoryEntry>>;
+    /// Whether a file or directory of that name exists.
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// Renames a file, replacing the target. Durable after [`Vfs::sync_directory`].
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file. Durable after [`Vfs::sync_directory`].
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Removes a directory with all its content.
+    fn remove_directory(&self, path: &Path) -> io::Result<()>;
+    /// Makes creations, renames and removals in this directory durable.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+    /// Nanoseconds since the Unix epoch.
+    fn unix_nanos(&self) -> u64;
+    /// Nanoseconds of a clock that never goes back; for durations.
+    fn monotonic_nanos(&self) -> u64;
+    /// Fills `buffer` with unpredictable bytes.
+    fn fill_random(&self, buffer: &mut [u8]);
+}
+
+/// An open file. Positional I/O only; safe to share between threads.
+pub trait VfsFile: Send + Sync {
+    /// Fills `buffer` from `offset`. Direct files want 4,096-byte multiples of offset, length and
+    /// memory address (see `AlignedBuffer`).
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the file ends before the buffer is full.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `bytes` at `offset`, growing the file as needed. Same alignment as `read_at`.
+    fn write_at(&self, bytes: &[u8], offset: u64, durability: Durability) -> io::Result<()>;
+    /// Makes every earlier completed write of this file durable (data and length).
+    fn sync(&self) -> io::Result<()>;
+    /// Starts writing dirty bytes of a range back without waiting. A hint; may do nothing.
+    fn start_write_back(&self, offset: u64, len_bytes: u64) -> io::Result<()>;
+    /// Length in bytes.
+    fn len_bytes(&self) -> io::Result<u64>;
+    /// Sets the length; new bytes are zero.
+    fn set_len(&self, len_bytes: u64) -> io::Result<()>;
+    /// Reserves disk space for the range and grows the file to cover it; new bytes read as zero.
+    ///
+    /// # Errors
+    /// `StorageFull` when the disk has no room; the file keeps its old content.
+    fn allocate(&self, offset: u64, len_bytes: u64) -> io::Result<()>;
+    /// Gives the disk space of the range back; it reads as zero afterwards. A hint about space.
+    fn punch_hole(&self, offset: u64, len_bytes: u64) -> io::Result<()>;
+    /// Maps the file for reading and reserves `reserve_bytes` of address space, so that the base
+    /// address never moves while the file grows up to that size.
+    fn map(&self, reserve_bytes: u64) -> io::Result<Arc<dyn Mapping>>;
+    /// Whether writes bypass the page cache.
+    fn is_direct(&self) -> bool;
+}
+
+/// A read-only view of a growing file at a fixed address.
+pub trait Mapping: Send + Sync {
+    /// Makes file bytes up to `len_bytes` readable through the mapping; the file must be at least
+    /// that long. Cheap when already covered.
+    fn cover(&self, len_bytes: u64) -> io::Result<()>;
+    /// Bytes that may be read now.
+    fn covered_bytes(&self) -> u64;
+    /// Address of the first byte; valid for the life of the mapping.
+    ///
+    /// Reading through it is `unsafe` at the caller: only `offset < covered_bytes()` may be read,
+    /// and only while nothing writes that range of the file.
+    fn base(&self) -> *const u8;
+    /// Tells the machine that the range will be read soon. A hint.
+    fn will_need(&self, offset: u64, len_bytes: u64);
+    /// Drops the process's hold on cached pages of the mapping without losing data. A hint that
+    /// keeps resident memory small; the next read faults the page in again.
+    fn release_resident(&self);
+}
+
+/// Held until dropped.
+pub trait FileLock: Send + Sync {}
