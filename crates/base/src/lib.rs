@@ -1,1 +1,5 @@
 //! Checksums, varints, identifiers, bit sets and SIMD kernels: no I/O, no clock.
+
+pub mod lowercase;
+pub mod number;
+pub mod varint;
