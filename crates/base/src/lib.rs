@@ -2,4 +2,5 @@
 
 pub mod lowercase;
 pub mod number;
+pub mod time;
 pub mod varint;
