@@ -4,6 +4,4 @@
 
 mod vfs;
 
-pub use vfs::{
-    DirectoryEntry, Durability, FileLock, Mapping, OpenMode, OpenOptions, Vfs, VfsFile,
-};
+pub use vfs::{DirectoryEntry, Durability, FileLock, Mapping, OpenMode, OpenOptions, Vfs, VfsFile};
