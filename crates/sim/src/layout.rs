@@ -1,7 +1,8 @@
 //! Compares a table of bytes in docs/format.md with the Rust type that it describes.
 //!
-//! Called by tests of the crates that write files, through [`assert_layout!`](crate::assert_layout).
-//! That rows have no gaps and sum up is checked by `cargo xtask tidy`, for every table.
+//! Called by tests of the crates that write files, through
+//! [`assert_layout!`](crate::assert_layout). That rows have no gaps and sum up is checked by
+//! `cargo xtask tidy`, for every table.
 
 use std::path::Path;
 

@@ -40,7 +40,7 @@ const TOPS: &[&str] = &[
 ];
 
 /// Crates beside the layers that any crate may use, for its tests only.
-const FOR_TESTS: &[&str] = &["jackdaw-sim"];
+const FOR_TESTS: &[&str] = &["jackdaw-sim", "jackdaw-client"];
 
 /// Libraries that only some crates may link, and why. Tests and benches may use them anywhere.
 const CONFINED: &[(&str, &[&str], &str)] = &[
@@ -188,7 +188,7 @@ fn is_known(name: &str) -> bool {
 
 fn may_use(user: &str, target: &str) -> bool {
     if TOPS.contains(&user) {
-        return !TOPS.contains(&target) && !FOR_TESTS.contains(&target);
+        return !TOPS.contains(&target) && target != "jackdaw-sim";
     }
     if let Some((_, targets)) = BESIDE.iter().find(|(name, _)| *name == user) {
         return targets.contains(&target);

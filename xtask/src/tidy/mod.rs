@@ -130,16 +130,4 @@ mod tests {
         }
         repository
     }
-
-    #[test]
-    fn this_repository_is_tidy() {
-        let root = repository::root();
-        let repository = Repository::load(&root).unwrap();
-        let packages = edges::packages(&root).unwrap();
-        let findings: Vec<String> = check(&repository, &packages)
-            .iter()
-            .map(Finding::to_string)
-            .collect();
-        assert!(findings.is_empty(), "\n{}", findings.join("\n"));
-    }
 }

@@ -151,7 +151,7 @@ fn mentions(file: &TextFile, repository: &Repository) -> Vec<Finding> {
 fn pages_named(line: &str) -> impl Iterator<Item = &str> {
     let is_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-');
     line.split(move |c: char| !is_path(c))
-        .map(|word| word.trim_end_matches('.'))
+        .map(|word| word.trim_end_matches('.').trim_start_matches(['.', '/']))
         .filter(|word| word.len() > 3 && word.ends_with(".md"))
 }
 
