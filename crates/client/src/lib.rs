@@ -1,1 +1,20 @@
 //! A small blocking Rust client, used by the command line, examples and tests.
+//!
+//! [`Client`] talks to one server, [`DatabaseClient`] to one of its databases. Documents go in and
+//! out as JSON text or as any type serde knows. One connection is kept open and reused per thread
+//! of use; both types are cheap to clone and safe to share.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+mod database;
+mod error;
+mod query;
+mod server;
+mod transport;
+
+pub use batch::Batch;
+pub use database::{DatabaseClient, Stored};
+pub use error::ClientError;
+pub use query::{Query, QueryReply};
+pub use server::Client;

@@ -1,4 +1,1 @@
 //! RQL: text to syntax tree to plan to execution.
-#![forbid(unsafe_code)]
-
-pub mod syntax;

@@ -1,3 +1,25 @@
 //! HTTP, routing, Studio assets: the only crate that knows a protocol.
+//!
+//! [`Server::start`] serves a set of databases over HTTP/1.1 in the wire protocol that the official
+//! RavenDB clients speak, with Jackdaw's own routes under `/jackdaw/` and Studio under `/studio/`.
+//! The layers, from the socket inwards: `http` (connections, bodies), [`router`] (paths),
+//! `routes` (one file per resource), `wire` (shapes of errors and parameters).
 
+#![forbid(unsafe_code)]
+#![expect(
+    dead_code,
+    unused_imports,
+    reason = "the routes of databases use what is not used yet"
+)]
+
+mod config;
+mod http;
 pub mod router;
+mod routes;
+mod running;
+mod shared;
+mod version;
+mod wire;
+
+pub use config::{Compression, DEFAULT_LISTEN, ServerConfig};
+pub use running::{Running, Server, StartError};

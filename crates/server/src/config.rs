@@ -1,0 +1,69 @@
+//! Limits and addresses of the server, with defaults that are safe on a shared machine.
+//!
+//! Filled in by `cli` or a test and handed to `Server::start`; never changed afterwards.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Where the server listens unless told otherwise: only this machine can reach it.
+pub const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
+
+/// When response bodies are compressed for clients that accept gzip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Never.
+    Off,
+    /// Only for clients on other machines: on loopback, copying is cheaper than compressing.
+    Remote,
+    /// For every client that asks.
+    On,
+}
+
+/// Configuration of one server. Start from [`ServerConfig::default`] and change what differs.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerConfig {
+    /// Address to listen on; port 0 picks a free one, which `Running::address` then tells.
+    pub listen: SocketAddr,
+    /// Accept an address that other machines can reach although traffic is neither encrypted nor
+    /// authenticated. Refused by default.
+    pub allow_unprotected_public: bool,
+    /// Largest request body in bytes, before and after decompression. Beyond it: 413.
+    pub body_bytes_max: usize,
+    /// Largest head of a request (line and headers) in bytes. Beyond it: 431.
+    pub head_bytes_max: usize,
+    /// Most headers in a request. Beyond it: 431.
+    pub header_count_max: usize,
+    /// How long a connection may take to send a request head, idle time included.
+    pub head_timeout: Duration,
+    /// How long a client may pause while sending a body, or while reading a streamed answer.
+    pub stall_timeout: Duration,
+    /// Open connections; further ones wait in the listen queue.
+    pub connections_max: usize,
+    /// Threads for queries and other long reads; further ones queue.
+    pub blocking_threads_max: usize,
+    /// How long `Running::stop` waits for requests under way.
+    pub drain_timeout: Duration,
+    /// Compression of responses.
+    pub compression: Compression,
+}
+
+impl Default for ServerConfig {
+    fn default() -> ServerConfig {
+        ServerConfig {
+            listen: DEFAULT_LISTEN,
+            allow_unprotected_public: false,
+            body_bytes_max: 64 << 20,
+            head_bytes_max: 64 << 10,
+            header_count_max: 100,
+            // Client libraries keep idle connections for about a minute before they reuse them.
+            head_timeout: Duration::from_secs(150),
+            stall_timeout: Duration::from_secs(60),
+            connections_max: 16_384,
+            blocking_threads_max: 64,
+            drain_timeout: Duration::from_secs(10),
+            compression: Compression::Remote,
+        }
+    }
+}

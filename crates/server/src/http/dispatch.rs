@@ -1,0 +1,259 @@
+//! The path of one request: route, body, handler, headers.
+//!
+//! Called by `listener` for each request of a connection. Handlers come in four kinds, and the
+//! route table says which: see [`Handler`].
+//!
+//! Invariants:
+//! - Every answer carries `Raven-Server-Version`; those under `/databases/{db}/` of an existing
+//!   database carry `Database-Cluster-Tx-Id`.
+//! - A handler that panics costs its request a 500 and nothing else.
+
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Request, Response, StatusCode, Uri};
+
+use super::body::{self, BodyLimits};
+use super::chunks::ChunkWriter;
+use super::reply::{Reply, ReplyBody};
+use crate::config::Compression;
+use crate::router::{Captures, Verb};
+use crate::shared::Shared;
+use crate::version;
+use crate::wire::{QueryString, WireError, kind};
+
+/// What a handler gives: an answer, or a failure that becomes an error body.
+pub(crate) type Outcome = Result<Reply, WireError>;
+/// A handler's answer that is still to come.
+pub(crate) type Pending = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// Bodies below this are not worth compressing.
+const COMPRESS_BYTES_MIN: usize = 1024;
+
+/// How a route is answered.
+#[derive(Clone, Copy)]
+pub(crate) enum Handler {
+    /// From memory or a few cached pages, on the connection's own task.
+    Inline(fn(&Call) -> Outcome),
+    /// May wait for the disk or compute for long: on a thread of the blocking pool.
+    Blocking(fn(&Call) -> Outcome),
+    /// As `Blocking`, with an answer of any size.
+    Streaming(fn(&Call, &mut ChunkWriter) -> Result<(), WireError>),
+    /// Waits for something else without holding a thread.
+    Waiting(fn(Arc<Call>) -> Pending),
+}
+
+/// A request whose body has been read.
+pub(crate) struct Call {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) verb: Verb,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) captures: Captures,
+    pub(crate) body: Bytes,
+}
+
+impl Call {
+    /// The query string.
+    pub(crate) fn query(&self) -> QueryString<'_> {
+        QueryString(self.uri.query().unwrap_or(""))
+    }
+
+    /// The captured part at `slot` of the route's pattern, decoded.
+    pub(crate) fn part(&self, slot: usize) -> String {
+        let raw = self.captures.get(self.uri.path(), slot).unwrap_or("");
+        crate::wire::decode(raw).into_owned()
+    }
+
+    /// A header as text.
+    pub(crate) fn header(&self, name: &HeaderName) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The value of a conditional header without its quotes. An empty value stays.
+    pub(crate) fn unquoted(&self, name: &HeaderName) -> Option<&str> {
+        self.header(name)
+            .map(|value| value.trim().trim_matches('"'))
+    }
+
+    /// The address the client used, for answers that tell it where to go on.
+    pub(crate) fn own_url(&self) -> String {
+        let plausible = |host: &&str| {
+            let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
+            !host.is_empty() && host.len() < 256 && host.bytes().all(allowed)
+        };
+        match self.header(&header::HOST).filter(plausible) {
+            Some(host) => format!("http://{host}"),
+            None => format!("http://{}", self.shared.address),
+        }
+    }
+}
+
+/// Answers one request. Never fails: failures are answers.
+pub(super) async fn answer(
+    shared: Arc<Shared>,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> Response<ReplyBody> {
+    let (head, incoming) = request.into_parts();
+    let url = head
+        .uri
+        .path_and_query()
+        .map_or("/", |url| url.as_str())
+        .to_owned();
+    let accepts_gzip = accepts_gzip(&head.headers);
+    let verb = Verb::parse(head.method.as_str());
+    let found = shared.router.find(verb, head.uri.path());
+    let (outcome, database) = match (found, verb) {
+        (Ok(found), Some(verb)) => {
+            let handler = found.route.target;
+            let captures = found.captures;
+            let limits = BodyLimits {
+                bytes_max: shared.config.body_bytes_max,
+                stall: shared.config.stall_timeout,
+            };
+            let body = if verb.has_body() {
+                body::read(incoming, &head.headers, limits).await
+            } else {
+                Ok(Bytes::new())
+            };
+            let (uri, headers) = (head.uri, head.headers);
+            let call = Call {
+                shared: shared.clone(),
+                verb,
+                uri,
+                headers,
+                captures,
+                body: Bytes::new(),
+            };
+            let database = crate::routes::database_tag(&call);
+            let outcome = match body {
+                Ok(body) => run(handler, Arc::new(Call { body, ..call })).await,
+                Err(error) => Err(error),
+            };
+            (outcome, database)
+        }
+        _ => (
+            Err(WireError::no_route(head.method.as_str(), head.uri.path())),
+            None,
+        ),
+    };
+    let mut reply = outcome.unwrap_or_else(|error| failed(&error, &url));
+    if accepts_gzip && wants_compression(&shared, peer) {
+        reply = compress(reply).await;
+    }
+    reply
+        .headers
+        .insert(version::HEADER, version::WIRE_VERSION_HEADER);
+    reply
+        .headers
+        .insert(header::SERVER, version::PRODUCT_HEADER);
+    if let Some(tag) = database.and_then(|tag| HeaderValue::from_str(&tag).ok()) {
+        reply
+            .headers
+            .insert(HeaderName::from_static("database-cluster-tx-id"), tag);
+    }
+    reply.into_response()
+}
+
+async fn run(handler: Handler, call: Arc<Call>) -> Outcome {
+    match handler {
+        Handler::Inline(handle) => {
+            catch_unwind(AssertUnwindSafe(|| handle(&call))).unwrap_or_else(|_| Err(panicked()))
+        }
+        Handler::Blocking(handle) => {
+            let task = tokio::task::spawn_blocking(move || handle(&call));
+            task.await.unwrap_or_else(|_| Err(panicked()))
+        }
+        Handler::Streaming(handle) => {
+            let (mut writer, outcome) = ChunkWriter::new(call.shared.config.stall_timeout);
+            tokio::task::spawn_blocking(move || {
+                let result = catch_unwind(AssertUnwindSafe(|| handle(&call, &mut writer)));
+                writer.finish(result.unwrap_or_else(|_| Err(panicked())));
+            });
+            outcome.await.unwrap_or_else(|_| Err(panicked()))
+        }
+        // A task of its own confines a panic of the handler.
+        Handler::Waiting(handle) => tokio::spawn(handle(call))
+            .await
+            .unwrap_or_else(|_| Err(panicked())),
+    }
+}
+
+fn panicked() -> WireError {
+    WireError::new(
+        kind::UNEXPECTED,
+        "The server failed while it handled this request. Nothing is known to be damaged; \
+         please report what is in the server's log.",
+    )
+}
+
+fn failed(error: &WireError, url: &str) -> Reply {
+    if error.kind == kind::UNEXPECTED {
+        tracing::error!(url, message = error.message, "request failed");
+    } else {
+        tracing::debug!(
+            url,
+            kind = error.kind,
+            message = error.message,
+            "request refused"
+        );
+    }
+    Reply::json(error.status, error.body(url))
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers
+        .get(header::ACCEPT_ENCODING)
+        .and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|accepted| {
+        let mut encodings = accepted
+            .split(',')
+            .map(|part| part.split(';').next().unwrap_or(""));
+        encodings.any(|encoding| encoding.trim().eq_ignore_ascii_case("gzip"))
+    })
+}
+
+fn wants_compression(shared: &Shared, peer: SocketAddr) -> bool {
+    match shared.config.compression {
+        Compression::Off => false,
+        Compression::On => true,
+        Compression::Remote => !peer.ip().is_loopback(),
+    }
+}
+
+/// Compresses a whole body of at least `COMPRESS_BYTES_MIN`, off the runtime's threads.
+async fn compress(mut reply: Reply) -> Reply {
+    let compressed = match &reply.body {
+        ReplyBody::Whole(body) if body.len() >= COMPRESS_BYTES_MIN => {
+            let body = body.clone();
+            tokio::task::spawn_blocking(move || gzip(&body))
+                .await
+                .ok()
+                .flatten()
+        }
+        _ => None,
+    };
+    if let Some(body) = compressed.filter(|_| reply.status == StatusCode::OK) {
+        reply.body = ReplyBody::Whole(body);
+        reply
+            .headers
+            .insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        reply
+            .headers
+            .insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    }
+    reply
+}
+
+fn gzip(body: &[u8]) -> Option<Bytes> {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(body).ok()?;
+    encoder.finish().ok().map(Bytes::from)
+}

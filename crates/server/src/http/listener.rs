@@ -1,0 +1,115 @@
+//! Connections: accepting, bounding their number, and ending them gently.
+//!
+//! Called by `running` with a bound listener. One task per connection; requests on it follow one
+//! another.
+//!
+//! Stopping: no connection is accepted any more, idle ones are closed, and a request under way is
+//! answered with `Connection: close`. What is left after `drain_timeout` is cut.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::dispatch;
+use crate::shared::Shared;
+
+/// Pause after a failed `accept`: the usual reason is that file descriptors have run out.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// Serves until `stop` turns true, then drains. Returns how many connections had to be cut.
+pub(crate) async fn serve(
+    shared: Arc<Shared>,
+    listener: TcpListener,
+    mut stop: watch::Receiver<bool>,
+) -> usize {
+    let places = Arc::new(Semaphore::new(shared.config.connections_max));
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            () = stopped(&mut stop) => break,
+            accepted = accept(&listener, &places) => accepted,
+        };
+        while connections.try_join_next().is_some() {}
+        match accepted {
+            Ok((stream, peer, place)) => {
+                let connection = connection(shared.clone(), stream, peer, stop.clone());
+                connections.spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(ACCEPT_RETRY).await;
+            }
+        }
+    }
+    drop(listener);
+    let drain = async { while connections.join_next().await.is_some() {} };
+    let drained = tokio::time::timeout(shared.config.drain_timeout, drain).await;
+    if drained.is_ok() {
+        return 0;
+    }
+    let cut = connections.len();
+    connections.shutdown().await;
+    cut
+}
+
+/// Resolves when the server stops, or its handle is gone.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    drop(stop.wait_for(|stop| *stop).await);
+}
+
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> std::io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = places
+        .clone()
+        .acquire_owned()
+        .await
+        .map_err(std::io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((stream, peer, place))
+}
+
+async fn connection(
+    shared: Arc<Shared>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    mut stop: watch::Receiver<bool>,
+) {
+    // Answers are written whole; waiting to fill a packet would only add latency.
+    drop(stream.set_nodelay(true));
+    let config = &shared.config;
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(config.head_timeout)
+        .max_headers(config.header_count_max)
+        .max_header_size(config.head_bytes_max);
+    let service = service_fn(|request| {
+        let shared = shared.clone();
+        async move { Ok::<_, Infallible>(dispatch::answer(shared, peer, request).await) }
+    });
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopped(&mut stop) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "connection ended early");
+    }
+}

@@ -1,0 +1,152 @@
+//! An answer before it has bytes on the wire: status, headers, and a body whole or in pieces.
+//!
+//! Made by `routes`; finished by `dispatch`, which adds the headers every answer carries.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::header::{CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use tokio::sync::mpsc;
+
+/// The type of nearly every answer.
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+
+/// Why a body in pieces ended early. The connection is closed without a proper end, so that the
+/// client notices.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer could not be completed")]
+pub(crate) struct BrokenStream;
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: ReplyBody,
+}
+
+impl Reply {
+    /// An answer without body: 204, 304, and 404 for "no such thing".
+    pub(crate) fn empty(status: StatusCode) -> Reply {
+        Reply {
+            status,
+            headers: HeaderMap::new(),
+            body: ReplyBody::Empty,
+        }
+    }
+
+    /// An answer with a JSON body.
+    pub(crate) fn json(status: StatusCode, body: Vec<u8>) -> Reply {
+        Reply::bytes(status, JSON, Bytes::from(body))
+    }
+
+    /// A 200 with a small JSON value.
+    pub(crate) fn value(value: &serde_json::Value) -> Reply {
+        let body = serde_json::to_vec(value).expect("a JSON value is always serializable");
+        Reply::json(StatusCode::OK, body)
+    }
+
+    /// An answer with a body of any type.
+    pub(crate) fn bytes(status: StatusCode, content_type: HeaderValue, body: Bytes) -> Reply {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, content_type);
+        Reply {
+            status,
+            headers,
+            body: ReplyBody::Whole(body),
+        }
+    }
+
+    /// An answer whose body arrives piece by piece.
+    pub(crate) fn stream(
+        content_type: HeaderValue,
+        pieces: mpsc::Receiver<Result<Bytes, BrokenStream>>,
+    ) -> Reply {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, content_type);
+        Reply {
+            status: StatusCode::OK,
+            headers,
+            body: ReplyBody::Pieces(pieces),
+        }
+    }
+
+    /// Adds a header; text that cannot stand in a header is left out.
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Reply {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
+    /// Adds an `ETag` in quotes.
+    pub(crate) fn with_etag(self, etag: &str) -> Reply {
+        self.with(ETAG, &format!("\"{etag}\""))
+    }
+
+    pub(crate) fn into_response(self) -> Response<ReplyBody> {
+        let mut response = Response::new(self.body);
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+}
+
+impl From<Infallible> for BrokenStream {
+    fn from(never: Infallible) -> BrokenStream {
+        match never {}
+    }
+}
+
+/// A response body.
+#[derive(Debug)]
+pub(crate) enum ReplyBody {
+    /// No bytes.
+    Empty,
+    /// All bytes at once, sent with their length.
+    Whole(Bytes),
+    /// Pieces as they are made, sent in chunks.
+    Pieces(mpsc::Receiver<Result<Bytes, BrokenStream>>),
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = BrokenStream;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenStream>>> {
+        match &mut *self {
+            ReplyBody::Empty => Poll::Ready(None),
+            ReplyBody::Whole(bytes) => {
+                let bytes = std::mem::take(bytes);
+                *self = ReplyBody::Empty;
+                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+            }
+            ReplyBody::Pieces(pieces) => pieces
+                .poll_recv(context)
+                .map(|piece| piece.map(|piece| piece.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            ReplyBody::Empty => true,
+            ReplyBody::Whole(bytes) => bytes.is_empty(),
+            ReplyBody::Pieces(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            ReplyBody::Empty => SizeHint::with_exact(0),
+            ReplyBody::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            ReplyBody::Pieces(_) => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Server-wide answers that clients ask for first: version, node, cluster topology.
+//!
+//! This server is a cluster of one node, `A`, which is always its own leader.
+
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+use super::now;
+use crate::http::{Call, Outcome, Reply};
+use crate::version;
+
+/// The tag of the only node.
+pub(crate) const NODE_TAG: &str = "A";
+
+fn build_info() -> Value {
+    json!({
+        "ProductVersion": version::WIRE_VERSION_FAMILY,
+        "BuildVersion": version::WIRE_BUILD,
+        "CommitHash": format!("jackdaw-{}", version::PRODUCT_VERSION),
+        "FullVersion": version::WIRE_VERSION_SHORT,
+        "AssemblyVersion": version::WIRE_VERSION,
+    })
+}
+
+/// `GET /build/version`
+pub(crate) fn build_version(_call: &Call) -> Outcome {
+    let mut info = build_info();
+    info["Product"] = format!("Jackdaw {}", version::PRODUCT_VERSION).into();
+    Ok(Reply::value(&info))
+}
+
+/// `GET /cluster/node-info`
+pub(crate) fn node_info(call: &Call) -> Outcome {
+    Ok(Reply::value(&json!({
+        "NodeTag": NODE_TAG,
+        "TopologyId": call.shared.topology_id,
+        "Certificate": null,
+        "ClusterStatus": null,
+        "NumberOfCores": processors(),
+        "BuildInfo": build_info(),
+        "OsInfo": os_info(),
+        "ServerId": call.shared.server_id,
+        "CurrentState": "Leader",
+        "ServerRole": "Member",
+        "HasFixedPort": call.shared.config.listen.port() != 0,
+        "ServerSchemaVersion": 71_000,
+        "LastStateChangeReason": LEADER_REASON,
+    })))
+}
+
+const LEADER_REASON: &str = "Leader, the only node of the cluster";
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn os_info() -> Value {
+    json!({
+        "Type": std::env::consts::OS,
+        "FullName": std::env::consts::OS,
+        "Is64Bit": cfg!(target_pointer_width = "64"),
+    })
+}
+
+/// `GET /cluster/topology`: every address in it is the one the client used.
+pub(crate) fn topology(call: &Call) -> Outcome {
+    let url = call.own_url();
+    let nodes = json!({ NODE_TAG: url });
+    let licence = json!({
+        "UtilizedCores": processors(),
+        "NumberOfCores": processors(),
+        "BuildInfo": build_info(),
+        "OsInfo": os_info(),
+    });
+    Ok(Reply::value(&json!({
+        "@metadata": { "DateTime": now(), "WebUrl": url, "NodeTag": NODE_TAG },
+        "Topology": {
+            "TopologyId": call.shared.topology_id,
+            "AllNodes": nodes,
+            "Members": nodes,
+            "Promotables": {},
+            "Watchers": {},
+            "Witnesses": {},
+            "LastNodeId": NODE_TAG,
+            "Etag": 1,
+        },
+        "Etag": 1,
+        "Leader": NODE_TAG,
+        "LeaderShipDuration": u64::try_from(call.shared.started.elapsed().as_millis()).unwrap_or(0),
+        "CurrentState": "Leader",
+        "NodeTag": NODE_TAG,
+        "ServerRole": "Member",
+        "CurrentTerm": 1,
+        "NodeLicenseDetails": { NODE_TAG: licence },
+        "LastStateChangeReason": LEADER_REASON,
+        "Status": {},
+    })))
+}
+
+/// `GET /configuration/client`: 404 means that none is set.
+pub(crate) fn no_client_configuration(_call: &Call) -> Outcome {
+    Ok(Reply::empty(StatusCode::NOT_FOUND))
+}
+
+/// `GET /debug/routes`
+pub(crate) fn routes(call: &Call) -> Outcome {
+    let mut rows: Vec<Value> = Vec::new();
+    for route in call.shared.router.routes() {
+        let verbs: Vec<&str> = route.verbs.iter().map(|verb| verb.name()).collect();
+        rows.push(json!({
+            "Path": route.pattern,
+            "Methods": verbs,
+            "Summary": route.summary,
+        }));
+    }
+    Ok(Reply::value(&json!({ "Debug": [], "Production": rows })))
+}
+
+/// `GET /debug/server-id`
+pub(crate) fn server_id(call: &Call) -> Outcome {
+    Ok(Reply::value(&json!({ "ServerId": call.shared.server_id })))
+}
+
+/// `GET /setup/alive`
+pub(crate) fn alive(_call: &Call) -> Outcome {
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}

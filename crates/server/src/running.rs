@@ -1,0 +1,180 @@
+//! Starting and stopping a server, for programs that are not asynchronous themselves.
+//!
+//! Called by `cli`, examples and tests. [`Server::start`] binds, then serves on threads of its own
+//! until [`Running::stop`], a signal, or drop.
+//!
+//! Threads: a tokio runtime with workers for connections and a bounded pool for long reads.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::config::ServerConfig;
+use crate::http;
+use crate::shared::Shared;
+
+/// Connections are served by at least this many threads, so that one that waits for the disk
+/// does not hold up the others.
+const WORKERS_MIN: usize = 4;
+
+/// Why a server did not start. Nothing is left running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The address cannot be bound, usually because another program listens on it.
+    #[error(
+        "cannot listen on {address}: {source}. Stop the program that uses it, or choose \
+             another address with --listen (port 0 picks a free one)"
+    )]
+    Bind {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Other machines could reach the address, but nothing protects the data.
+    #[error(
+        "refusing to listen on {0}: other machines could reach it, and this server neither \
+             encrypts nor authenticates. Listen on 127.0.0.1 and use a tunnel or a proxy"
+    )]
+    Unprotected(SocketAddr),
+    /// Threads could not be started.
+    #[error("cannot start the server's threads: {0}")]
+    Threads(std::io::Error),
+}
+
+/// Entry point: see [`Server::start`].
+#[derive(Debug)]
+pub struct Server;
+
+impl Server {
+    /// Binds `config.listen` and serves until the result is stopped or dropped. Returns when
+    /// clients can connect.
+    ///
+    /// # Errors
+    /// See [`StartError`]; no thread and no socket is left behind.
+    pub fn start(config: ServerConfig) -> Result<Running, StartError> {
+        let listen = config.listen;
+        if !listen.ip().is_loopback() && !config.allow_unprotected_public {
+            return Err(StartError::Unprotected(listen));
+        }
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(processors.max(WORKERS_MIN))
+            .max_blocking_threads(config.blocking_threads_max)
+            .thread_name("jackdaw-http")
+            .enable_all()
+            .build()
+            .map_err(StartError::Threads)?;
+        let bound = runtime.block_on(async {
+            let listener = TcpListener::bind(listen).await?;
+            let address = listener.local_addr()?;
+            Ok((listener, address))
+        });
+        let (listener, address) = bound.map_err(|source| StartError::Bind {
+            address: listen,
+            source,
+        })?;
+        let (stop, stopping) = watch::channel(false);
+        let shared = Arc::new(Shared::new(config, address, stopping.clone()));
+        let serving = runtime.spawn(http::serve(shared, listener, stopping));
+        tracing::info!(%address, "listening");
+        Ok(Running {
+            address,
+            stop,
+            serving: Some(serving),
+            runtime: Some(runtime),
+        })
+    }
+}
+
+/// A server that accepts connections. Dropping it stops it without waiting for requests.
+#[derive(Debug)]
+pub struct Running {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    serving: Option<JoinHandle<usize>>,
+    runtime: Option<Runtime>,
+}
+
+impl Running {
+    /// The bound address, with the port that was picked if 0 was asked for.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://` and the address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Stops accepting, lets requests under way finish for at most `drain_timeout`, and returns
+    /// how many connections had to be cut.
+    pub fn stop(mut self) -> usize {
+        self.drain()
+    }
+
+    /// Serves until the process receives SIGINT or SIGTERM, then stops as [`Running::stop`] does.
+    /// A second signal ends the draining at once.
+    ///
+    /// # Errors
+    /// When signals cannot be received; the server is stopped then.
+    pub fn stop_on_signal(mut self) -> std::io::Result<usize> {
+        let (Some(runtime), Some(serving)) = (self.runtime.take(), self.serving.take()) else {
+            return Ok(0);
+        };
+        let stop = self.stop.clone();
+        let cut = runtime.block_on(async move {
+            let waited = signal().await;
+            stop.send_replace(true);
+            waited?;
+            tracing::info!("stopping: requests under way are finished first");
+            tokio::select! {
+                cut = serving => Ok(cut.unwrap_or(0)),
+                _ = signal() => Ok(0),
+            }
+        });
+        runtime.shutdown_background();
+        cut
+    }
+
+    fn drain(&mut self) -> usize {
+        self.stop.send_replace(true);
+        let (Some(runtime), Some(serving)) = (self.runtime.take(), self.serving.take()) else {
+            return 0;
+        };
+        let cut = runtime.block_on(serving).unwrap_or(0);
+        runtime.shutdown_background();
+        cut
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+#[cfg(unix)]
+async fn signal() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+    }
+}
+
+#[cfg(not(unix))]
+async fn signal() -> std::io::Result<()> {
+    tokio::signal::ctrl_c().await
+}

@@ -1,0 +1,80 @@
+//! What all requests share: configuration, routes, identity of this server.
+//!
+//! Made once by `Server::start`, read by every request; only counters and databases change.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+use crate::config::ServerConfig;
+use crate::http::Handler;
+use crate::router::Router;
+use crate::routes;
+
+/// State of one running server.
+pub(crate) struct Shared {
+    pub(crate) config: ServerConfig,
+    /// The bound address.
+    pub(crate) address: SocketAddr,
+    pub(crate) router: Router<Handler>,
+    /// Turns true when the server stops; long answers end then.
+    pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) started: Instant,
+    /// Names this server among others; new at each start.
+    pub(crate) server_id: String,
+    /// Names the cluster of this one server.
+    pub(crate) topology_id: String,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        config: ServerConfig,
+        address: SocketAddr,
+        stopping: watch::Receiver<bool>,
+    ) -> Shared {
+        let router = Router::new(routes::table()).expect("a test builds the same table");
+        Shared {
+            config,
+            address,
+            router,
+            stopping,
+            started: Instant::now(),
+            server_id: random_uuid(),
+            topology_id: random_uuid(),
+        }
+    }
+}
+
+/// A version 4 UUID. Its bits come from the keys that the standard library draws from the system
+/// for its hash maps; it names things and protects nothing.
+pub(crate) fn random_uuid() -> String {
+    let mut bits = u128::from(RandomState::new().hash_one(0u8)) << 64;
+    bits |= u128::from(RandomState::new().hash_one(1u8));
+    bits = bits & !(0xf << 76) | (4 << 76);
+    bits = bits & !(0x3 << 62) | (2 << 62);
+    let hex = format!("{bits:032x}");
+    format!(
+        "{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids_differ_and_have_their_version() {
+        let (one, two) = (random_uuid(), random_uuid());
+        assert_ne!(one, two);
+        assert_eq!(one.len(), 36);
+        assert_eq!(&one[14..15], "4");
+        assert!("89ab".contains(&one[19..20]));
+    }
+}

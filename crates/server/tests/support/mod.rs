@@ -1,0 +1,180 @@
+//! A plain HTTP/1.1 client over one socket, for tests that look at bytes, and a server to talk to.
+
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use jackdaw_server::{Running, Server, ServerConfig};
+
+/// Longer than any test may take; a hanging server fails the test instead of blocking it.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self
+            .headers
+            .iter()
+            .find(|(found, _)| found.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("the body is UTF-8")
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error} in {}", self.text()))
+    }
+}
+
+/// A kept-alive connection.
+pub(crate) struct Connection {
+    reader: BufReader<TcpStream>,
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr) -> Connection {
+        let stream = TcpStream::connect(address).expect("the server listens");
+        stream
+            .set_read_timeout(Some(TIMEOUT))
+            .expect("a timeout can be set");
+        stream.set_nodelay(true).expect("the option can be set");
+        Connection {
+            reader: BufReader::new(stream),
+        }
+    }
+
+    /// Sends bytes as they are. A server that closed early is noticed when reading.
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        drop(self.reader.get_mut().write_all(bytes));
+    }
+
+    /// Sends a request with a body of known length and reads the answer.
+    pub(crate) fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &[u8],
+    ) -> Answer {
+        let length = body.len();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: test.local:1234\r\nContent-Length: {length}\r\n{headers}\r\n"
+        );
+        self.send(head.as_bytes());
+        self.send(body);
+        self.read(method == "HEAD")
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> Answer {
+        self.exchange("GET", path, "", b"")
+    }
+
+    pub(crate) fn post(&mut self, path: &str, body: &str) -> Answer {
+        self.exchange("POST", path, "", body.as_bytes())
+    }
+
+    pub(crate) fn put(&mut self, path: &str, body: &str) -> Answer {
+        self.exchange("PUT", path, "", body.as_bytes())
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.reader
+            .read_line(&mut line)
+            .expect("the server answers");
+        line.trim_end().to_owned()
+    }
+
+    /// Reads the status line and headers.
+    pub(crate) fn read_head(&mut self) -> Answer {
+        let line = self.line();
+        let status = line
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok());
+        let status = status.unwrap_or_else(|| panic!("no status in '{line}'"));
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line();
+            let Some((name, value)) = line.split_once(':') else {
+                break;
+            };
+            headers.push((name.to_owned(), value.trim().to_owned()));
+        }
+        Answer {
+            status,
+            headers,
+            body: Vec::new(),
+        }
+    }
+
+    /// Reads one answer.
+    pub(crate) fn read(&mut self, head_only: bool) -> Answer {
+        let mut answer = self.read_head();
+        if head_only || matches!(answer.status, 204 | 304) {
+            return answer;
+        }
+        if answer.header("transfer-encoding").is_some() {
+            loop {
+                let chunk = self.read_chunk();
+                if chunk.is_empty() {
+                    return answer;
+                }
+                answer.body.extend(chunk);
+            }
+        }
+        let length = answer
+            .header("content-length")
+            .and_then(|length| length.parse().ok());
+        answer.body = vec![0; length.unwrap_or(0)];
+        self.reader
+            .read_exact(&mut answer.body)
+            .expect("the body is complete");
+        answer
+    }
+
+    /// Reads one chunk; the last is empty.
+    pub(crate) fn read_chunk(&mut self) -> Vec<u8> {
+        let length = usize::from_str_radix(&self.line(), 16).expect("a chunk length");
+        let mut chunk = vec![0; length];
+        self.reader
+            .read_exact(&mut chunk)
+            .expect("the chunk is complete");
+        assert_eq!(self.line(), "");
+        chunk
+    }
+
+    /// Whether the server has closed its side: nothing more can be read.
+    pub(crate) fn is_closed(&mut self) -> bool {
+        self.reader.fill_buf().map_or(true, <[u8]>::is_empty)
+    }
+}
+
+/// A configuration that listens on a free port.
+pub(crate) fn config() -> ServerConfig {
+    let mut config = ServerConfig::default();
+    config.listen.set_port(0);
+    config
+}
+
+pub(crate) fn start_with(config: ServerConfig) -> Running {
+    Server::start(config).expect("the server starts")
+}
+
+pub(crate) fn start() -> (Running, Connection) {
+    let running = start_with(config());
+    let connection = Connection::open(running.address());
+    (running, connection)
+}
