@@ -1,5 +1,6 @@
 //! Checksums, varints, identifiers, bit sets and SIMD kernels: no I/O, no clock.
 
+pub mod base64;
 pub mod lowercase;
 pub mod number;
 pub mod time;
