@@ -1,9 +1,24 @@
 //! Files, mapping, sync, clock, entropy and threads: the only crate that makes system calls.
 //!
 //! Everything above reaches the machine through [`Vfs`], so that a simulated disk can stand in.
+//! [`RealVfs`] is Linux. [`system`] answers what the machine allows, for diagnostics.
 
+#![deny(unsafe_code)]
+
+mod buffer;
+mod error;
+mod map;
+mod real;
+pub mod system;
+#[cfg(test)]
+mod test_directory;
+mod thread;
 mod vfs;
+mod write_back;
 
-pub use vfs::{
-    DirectoryEntry, Durability, FileLock, Mapping, OpenMode, OpenOptions, Vfs, VfsFile,
-};
+pub use buffer::{AlignedBuffer, DIRECT_ALIGNMENT, check_direct_alignment};
+pub use error::{FileError, os_error_code};
+pub use map::AnonymousRegion;
+pub use real::{Fallbacks, RealVfs};
+pub use thread::{SpawnError, ThreadLimit, spawn};
+pub use vfs::{DirectoryEntry, Durability, FileLock, Mapping, OpenMode, OpenOptions, Vfs, VfsFile};

@@ -1,1 +1,11 @@
 //! Pages, trees, journal, transactions and recovery.
+#![deny(unsafe_code)]
+
+pub mod page;
+pub mod tree;
+
+mod error;
+
+pub use error::{Damage, DamageKind, StorageError};
+pub use page::{MemoryPages, PAGE_BYTES, Page, PageKind, PageNumber, PageRead, PageWrite};
+pub use tree::{TreeKind, TreeRoot, TreeState};

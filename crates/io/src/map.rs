@@ -1,0 +1,341 @@
+//! Address space: read-only maps of growing files, and anonymous regions for the simulated disk.
+//!
+//! `RealFile::map` makes a [`FileMapping`]; crate `sim` mirrors its files in [`AnonymousRegion`]s.
+//! Both reserve inaccessible address space once and open it up from the front.
+//!
+//! Invariants:
+//! - A base address never moves and is unmapped only when its owner is dropped.
+//! - Every system call here stays inside the owner's reservation, at machine page boundaries.
+//! - A file is mapped only up to the length it has at that moment; cutting a file below what is
+//!   covered makes later reads there die with SIGBUS, so the engine never does it.
+//!
+//! Threads: all methods may be called from any thread; growing is serialized by a lock.
+#![expect(
+    unsafe_code,
+    reason = "mapping memory is unsafe by nature; see docs/unsafe.md"
+)]
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+
+use crate::error::with_path;
+use crate::vfs::Mapping;
+
+/// Smallest reservation worth having when the machine refuses the wanted one. Below it a file
+/// could hardly grow, and the refusal is reported instead.
+const RESERVE_BYTES_MIN: usize = 64 << 20;
+
+/// Inaccessible address space, unmapped on drop.
+struct Reservation {
+    base: NonNull<u8>,
+    len_bytes: usize,
+}
+
+// SAFETY: the struct is an address and a length; it gives no access to the memory by itself, and
+// unmapping may happen on any thread.
+unsafe impl Send for Reservation {}
+// SAFETY: as above; shared use only reads the two numbers.
+unsafe impl Sync for Reservation {}
+
+impl Reservation {
+    /// Reserves `wanted_bytes`, or half as often as needed down to `least_bytes`.
+    fn new(wanted_bytes: u64, least_bytes: u64) -> io::Result<Self> {
+        let page = rustix::param::page_size();
+        let round = |bytes: u64| {
+            usize::try_from(bytes)
+                .ok()
+                .and_then(|bytes| bytes.max(1).checked_next_multiple_of(page))
+                .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
+        };
+        let least = round(least_bytes)?;
+        let mut len_bytes = round(wanted_bytes.max(least_bytes))?;
+        loop {
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+            // SAFETY: a null address lets the kernel choose unused space, so nothing existing is
+            // touched.
+            let result = unsafe {
+                rustix::mm::mmap_anonymous(
+                    std::ptr::null_mut(),
+                    len_bytes,
+                    ProtFlags::empty(),
+                    flags,
+                )
+            };
+            match result {
+                Ok(base) => {
+                    let base = NonNull::new(base.cast()).expect("mmap never returns address 0");
+                    return Ok(Self { base, len_bytes });
+                }
+                Err(error) => {
+                    let smaller = (len_bytes / 2).next_multiple_of(page);
+                    if len_bytes <= least.max(RESERVE_BYTES_MIN) {
+                        return Err(error.into());
+                    }
+                    len_bytes = smaller.max(least);
+                }
+            }
+        }
+    }
+
+    /// Address `offset` bytes into the reservation.
+    fn address(&self, offset: usize) -> *mut c_void {
+        assert!(
+            offset <= self.len_bytes,
+            "offset {offset} is outside the reservation"
+        );
+        // SAFETY: `offset` is at most the length of the one mapping that starts at `base`.
+        unsafe { self.base.as_ptr().add(offset) }.cast()
+    }
+
+    fn advise(&self, start: usize, end: usize, advice: Advice) {
+        assert!(
+            start <= end && end <= self.len_bytes,
+            "advice stays inside the reservation"
+        );
+        if start == end {
+            return;
+        }
+        // Refusal of a hint changes nothing, so the result is ignored.
+        // SAFETY: the range lies in a mapping of ours. The two advices in use (will need; drop
+        // cached pages of a read-only shared file map) never change what a read returns.
+        let _ = unsafe { rustix::mm::madvise(self.address(start), end - start, advice) };
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and whoever reads through `base` promised to stop before
+        // the owner is dropped.
+        let result = unsafe { rustix::mm::munmap(self.address(0), self.len_bytes) };
+        debug_assert!(result.is_ok(), "unmapping a mapping of ours cannot fail");
+    }
+}
+
+/// A read-only view of a file.
+pub(crate) struct FileMapping {
+    reservation: Reservation,
+    file: Arc<File>,
+    path: PathBuf,
+    covered_bytes: AtomicU64,
+    /// Bytes mapped so far, whole machine pages; at least `covered_bytes`.
+    mapped_bytes: Mutex<usize>,
+}
+
+impl FileMapping {
+    /// Reserves address space for `file`; covers nothing yet.
+    pub(crate) fn new(file: Arc<File>, path: PathBuf, reserve_bytes: u64) -> io::Result<Self> {
+        let least_bytes = file.metadata()?.len();
+        let reservation = Reservation::new(reserve_bytes, least_bytes)?;
+        let covered_bytes = AtomicU64::new(0);
+        Ok(Self {
+            reservation,
+            file,
+            path,
+            covered_bytes,
+            mapped_bytes: Mutex::new(0),
+        })
+    }
+
+    fn cover_inner(&self, len_bytes: u64) -> io::Result<()> {
+        let mut mapped = lock(&self.mapped_bytes);
+        if len_bytes <= self.covered_bytes() {
+            return Ok(());
+        }
+        let file_len = self.file.metadata()?.len();
+        if file_len < len_bytes {
+            let text = format!("the file has {file_len} bytes, {len_bytes} were to be mapped");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let page = rustix::param::page_size();
+        let end = usize::try_from(len_bytes)
+            .ok()
+            .and_then(|bytes| bytes.checked_next_multiple_of(page))
+            .filter(|&end| end <= self.reservation.len_bytes)
+            .ok_or_else(|| reservation_exceeded(len_bytes, self.reservation.len_bytes))?;
+        if end > *mapped {
+            self.map_range(*mapped, end)?;
+            *mapped = end;
+        }
+        // Release: a reader that sees the new length also sees the mapping behind it.
+        self.covered_bytes.store(len_bytes, Ordering::Release);
+        Ok(())
+    }
+
+    /// Maps the file at `start..end` (machine page boundaries) to the same place of the view.
+    fn map_range(&self, start: usize, end: usize) -> io::Result<()> {
+        let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
+        let address = self.reservation.address(start);
+        assert!(end <= self.reservation.len_bytes, "checked by the caller");
+        // SAFETY: the range lies in our reservation and above everything covered so far, so no
+        // reader holds a reference into the inaccessible pages that are replaced.
+        let result = unsafe {
+            rustix::mm::mmap(
+                address,
+                end - start,
+                ProtFlags::READ,
+                flags,
+                &*self.file,
+                start as u64,
+            )
+        };
+        result.map(|_| ()).map_err(io::Error::from)
+    }
+}
+
+impl Mapping for FileMapping {
+    fn cover(&self, len_bytes: u64) -> io::Result<()> {
+        if len_bytes <= self.covered_bytes() {
+            return Ok(());
+        }
+        self.cover_inner(len_bytes)
+            .map_err(|error| with_path("map", &self.path, error))
+    }
+
+    fn covered_bytes(&self) -> u64 {
+        self.covered_bytes.load(Ordering::Acquire)
+    }
+
+    fn base(&self) -> *const u8 {
+        self.reservation.base.as_ptr()
+    }
+
+    fn will_need(&self, offset: u64, len_bytes: u64) {
+        let page = rustix::param::page_size();
+        let covered = self.covered_bytes();
+        let clip = |bytes: u64| usize::try_from(bytes.min(covered)).unwrap_or(usize::MAX);
+        let start = clip(offset) / page * page;
+        let end = clip(offset.saturating_add(len_bytes)).next_multiple_of(page);
+        self.reservation.advise(start, end, Advice::WillNeed);
+    }
+
+    fn release_resident(&self) {
+        let mapped = *lock(&self.mapped_bytes);
+        self.reservation.advise(0, mapped, Advice::LinuxDontNeed);
+    }
+}
+
+/// Zero-filled memory at a fixed address that grows from the front of a reservation.
+///
+/// The simulated disk keeps the content of mapped files here. Reading through [`base`] is
+/// `unsafe` at the caller: only below [`len_bytes`], and only while nothing writes that range.
+///
+/// [`base`]: AnonymousRegion::base
+/// [`len_bytes`]: AnonymousRegion::len_bytes
+pub struct AnonymousRegion {
+    reservation: Reservation,
+    len_bytes: AtomicU64,
+    /// Serializes growing and copying.
+    access: Mutex<()>,
+}
+
+impl AnonymousRegion {
+    /// Reserves `reserve_bytes` of address space (less when the machine refuses); uses no memory.
+    ///
+    /// # Errors
+    /// `OutOfMemory` when the machine gives no address space.
+    pub fn reserve(reserve_bytes: u64) -> io::Result<Self> {
+        let reservation = Reservation::new(reserve_bytes, 1)?;
+        Ok(Self {
+            reservation,
+            len_bytes: AtomicU64::new(0),
+            access: Mutex::new(()),
+        })
+    }
+
+    /// Bytes that may be read or written now.
+    #[must_use]
+    pub fn len_bytes(&self) -> u64 {
+        self.len_bytes.load(Ordering::Acquire)
+    }
+
+    /// Bytes that the region can grow to.
+    #[must_use]
+    pub fn reserved_bytes(&self) -> u64 {
+        self.reservation.len_bytes as u64
+    }
+
+    /// Address of the first byte; valid for the life of the region.
+    #[must_use]
+    pub fn base(&self) -> *const u8 {
+        self.reservation.base.as_ptr()
+    }
+
+    /// Makes at least `len_bytes` accessible; new bytes are zero. Does nothing when they are.
+    ///
+    /// # Errors
+    /// `OutOfMemory` beyond the reservation, or when the machine has no memory to promise.
+    pub fn grow(&self, len_bytes: u64) -> io::Result<()> {
+        let _access = lock(&self.access);
+        if len_bytes <= self.len_bytes() {
+            return Ok(());
+        }
+        let end = usize::try_from(len_bytes)
+            .ok()
+            .and_then(|bytes| bytes.checked_next_multiple_of(rustix::param::page_size()))
+            .filter(|&end| end <= self.reservation.len_bytes)
+            .ok_or_else(|| reservation_exceeded(len_bytes, self.reservation.len_bytes))?;
+        let access = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: the range is the front of our own reservation; opening it up takes no access
+        // away from anybody.
+        unsafe { rustix::mm::mprotect(self.reservation.address(0), end, access) }?;
+        self.len_bytes.store(len_bytes, Ordering::Release);
+        Ok(())
+    }
+
+    /// Copies `bytes` to `offset`.
+    ///
+    /// # Panics
+    /// When the range is outside [`AnonymousRegion::len_bytes`].
+    pub fn write(&self, offset: u64, bytes: &[u8]) {
+        let _access = lock(&self.access);
+        let target = self.checked_address(offset, bytes.len());
+        // SAFETY: the target range is inside the accessible part of our region (just checked) and
+        // `bytes` cannot overlap it, as no safe reference into the region is ever handed out.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len()) };
+    }
+
+    /// Copies the bytes at `offset` into `buffer`.
+    ///
+    /// # Panics
+    /// When the range is outside [`AnonymousRegion::len_bytes`].
+    pub fn read(&self, offset: u64, buffer: &mut [u8]) {
+        let _access = lock(&self.access);
+        let source = self.checked_address(offset, buffer.len());
+        // SAFETY: as for `write`, with the directions exchanged.
+        unsafe { std::ptr::copy_nonoverlapping(source, buffer.as_mut_ptr(), buffer.len()) };
+    }
+
+    /// Address of `offset`, after checking that `len_bytes` from there are accessible.
+    fn checked_address(&self, offset: u64, len_bytes: usize) -> *mut u8 {
+        let end = offset.checked_add(len_bytes as u64);
+        let inside = end.is_some_and(|end| end <= self.len_bytes());
+        assert!(
+            inside,
+            "{len_bytes} bytes at {offset} are outside the region"
+        );
+        let offset = usize::try_from(offset).expect("below a length that is a usize");
+        self.reservation.address(offset).cast()
+    }
+}
+
+fn reservation_exceeded(len_bytes: u64, reserved_bytes: usize) -> io::Error {
+    let text = format!(
+        "{len_bytes} bytes do not fit into the {reserved_bytes} bytes of reserved address space"
+    );
+    io::Error::new(io::ErrorKind::OutOfMemory, text)
+}
+
+/// The locks here guard no state that a panic could leave half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,12 @@
+//! The Linux side of the seam: [`RealVfs`] for names, locks, clock and entropy; `RealFile` for
+//! positional I/O.
+//!
+//! Used by every program that opens a database on a real disk.
+
+mod directory;
+mod file;
+#[cfg(test)]
+mod tests;
+
+pub use directory::RealVfs;
+pub use file::Fallbacks;

@@ -1,0 +1,21 @@
+//! Text of RQL to syntax tree and back.
+//!
+//! [`parse`] and [`parse_patch`] are the entries; [`Query`] prints itself.
+
+mod clauses;
+mod error;
+mod expression;
+mod lexer;
+mod parser;
+mod print;
+mod script;
+#[cfg(test)]
+mod tests;
+mod time_series;
+mod tree;
+
+pub use error::SyntaxError;
+pub use parser::{
+    CLAUSE_COUNT_MAX, DEPTH_MAX, IN_ITEM_COUNT_MAX, TEXT_BYTES_MAX, parse, parse_patch,
+};
+pub use tree::*;

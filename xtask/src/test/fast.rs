@@ -1,0 +1,154 @@
+//! The fast suite: `cargo test` over the workspace, timed after the build.
+//!
+//! libtest prints the time of each test only with an unstable flag. The tests are therefore run
+//! through `env`, Cargo's "runner", with a `RUSTC_BOOTSTRAP` that names no crate: libtest accepts
+//! the flag then, while every compiler stays on stable, also those that a test starts itself.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::report::Report;
+use crate::{process, repository};
+
+/// Wall time of the whole suite after the build, on two idle cores.
+const BUDGET: Duration = Duration::from_secs(60);
+const SLOWEST_SHOWN: usize = 10;
+
+struct Settings {
+    budget: Duration,
+    packages: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let settings = parse(arguments)?;
+    let root = repository::root();
+    let mut build = process::cargo_in(&root, &["test", "--no-run"]);
+    process::run(build.args(&settings.packages))?;
+
+    let mut report = Report::default();
+    let start = Instant::now();
+    let units = run_binaries(&root, &settings, &mut report)?;
+    // Documentation tests are built by their runner; that build is part of their time.
+    let documentation = run_documentation_tests(&root, &settings, &mut report)?;
+    let elapsed = start.elapsed();
+
+    print_report(&report, elapsed);
+    if !units || !documentation || report.failed > 0 {
+        bail!("tests failed");
+    }
+    if elapsed > settings.budget {
+        bail!(
+            "the fast suite took {:.1} s, over its budget of {} s: make the slowest faster, or \
+             move them to tests/slow",
+            elapsed.as_secs_f64(),
+            settings.budget.as_secs()
+        );
+    }
+    Ok(())
+}
+
+fn parse(arguments: &[String]) -> Result<Settings> {
+    let mut settings = Settings {
+        budget: BUDGET,
+        packages: Vec::new(),
+    };
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        let value = rest
+            .next()
+            .with_context(|| format!("`{argument}` needs a value"))?;
+        match argument.as_str() {
+            "--budget-seconds" => {
+                let seconds = value
+                    .parse()
+                    .context("--budget-seconds wants a whole number")?;
+                settings.budget = Duration::from_secs(seconds);
+            }
+            "-p" | "--package" => settings.packages.extend(["-p".to_owned(), value.clone()]),
+            _ => bail!("unknown argument `{argument}`; see `cargo xtask test --help`"),
+        }
+    }
+    if settings.packages.is_empty() {
+        settings.packages.push("--workspace".to_owned());
+    }
+    Ok(settings)
+}
+
+fn run_binaries(root: &Path, settings: &Settings, report: &mut Report) -> Result<bool> {
+    let mut command = process::cargo_in(root, &["test", "--no-fail-fast"]);
+    command
+        .args(&settings.packages)
+        .args(["--lib", "--bins", "--tests", "--examples"]);
+    if let Some(variable) = runner_variable()? {
+        command.env(variable, "env RUSTC_BOOTSTRAP=libtest_report_time");
+        command.args(["--", "-Z", "unstable-options", "--report-time"]);
+    }
+    stream(command, report)
+}
+
+fn run_documentation_tests(root: &Path, settings: &Settings, report: &mut Report) -> Result<bool> {
+    if settings.packages.iter().any(|argument| argument == "-p") {
+        return Ok(true); // Cargo refuses --doc for a package without a library
+    }
+    let command = process::cargo_in(root, &["test", "--doc", "--workspace", "--no-fail-fast"]);
+    stream(command, report)
+}
+
+/// The environment variable with which Cargo takes a runner for this machine's target.
+fn runner_variable() -> Result<Option<String>> {
+    if !process::exists("env") {
+        return Ok(None);
+    }
+    let verbose = process::output_of(Command::new("rustc").arg("-vV"))?;
+    let host = verbose.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.map(|triple| {
+        format!(
+            "CARGO_TARGET_{}_RUNNER",
+            triple.replace('-', "_").to_uppercase()
+        )
+    }))
+}
+
+/// Runs a command with both of its outputs in one pipe, so that their order is kept; shows every
+/// line unchanged and reads it.
+fn stream(mut command: Command, report: &mut Report) -> Result<bool> {
+    let (reader, writer) = std::io::pipe()?;
+    command.stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn().context("cannot start cargo")?;
+    drop(command); // closes this side's writer: the pipe ends when the child's do
+    let mut out = std::io::stdout();
+    let mut line = Vec::new();
+    let mut reader = BufReader::new(reader);
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        out.write_all(&line)?;
+        report.read_line(&String::from_utf8_lossy(&line));
+        line.clear();
+    }
+    Ok(child.wait()?.success())
+}
+
+fn print_report(report: &Report, elapsed: Duration) {
+    let slowest = report.slowest(SLOWEST_SHOWN);
+    if !slowest.is_empty() {
+        println!("\nTen slowest tests:");
+        for test in slowest {
+            println!(
+                "  {:>7.3} s  {} {}",
+                test.time.as_secs_f64(),
+                test.binary,
+                test.name
+            );
+        }
+    }
+    println!(
+        "\nFast suite: {} passed, {} failed, {} ignored; {:.1} s after the build",
+        report.passed,
+        report.failed,
+        report.ignored,
+        elapsed.as_secs_f64()
+    );
+}

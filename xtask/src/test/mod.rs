@@ -1,0 +1,23 @@
+//! `cargo xtask test`: the fast suite, and by name the suites that take longer or need more.
+
+mod fast;
+mod report;
+
+use anyhow::{Result, bail};
+
+pub(crate) const SUMMARY: &str = "builds and runs the fast suite";
+
+pub(crate) const HELP: &str = "\
+cargo xtask test [--budget-seconds N] [-p PACKAGE]...
+
+Builds the workspace with its tests, then runs every test of the fast suite, prints the runners' own
+summaries, the ten slowest tests and the running time after the build, and fails when a test fails
+or when the running time is over the budget (60 s).";
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    match arguments.first().map(String::as_str) {
+        None => fast::run(arguments),
+        Some(first) if first.starts_with('-') => fast::run(arguments),
+        Some(other) => bail!("there is no suite `{other}`; see `cargo xtask test --help`"),
+    }
+}
