@@ -19,7 +19,7 @@ pub trait Engine: Sync {
     /// # Errors
     /// Those of the engine.
     fn delete(&self, batch: Batch) -> Result<(), Error>;
-    /// Reads keys in one read transaction; gives the sum of [`touch`](crate::touch) over the values.
+    /// Reads keys in one read transaction; gives the sum of [`touch`](crate::touch) of the values.
     ///
     /// # Errors
     /// Those of the engine, and a key that is missing.
