@@ -53,6 +53,12 @@ pub trait ByteSource: Send {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, SourceError>;
 }
 
+impl ByteSource for Box<dyn ByteSource> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, SourceError> {
+        (**self).read(buffer)
+    }
+}
+
 /// Counts the bytes that pass, for progress and for positions in messages.
 #[derive(Debug)]
 pub struct CountingReader<R> {

@@ -1,0 +1,9 @@
+//! `jackdaw demo`: a CD archive made up on the spot, imported, and asked a few questions.
+
+mod album;
+mod archive;
+mod random;
+mod words;
+
+pub use album::{DemoAlbum, Generator};
+pub use archive::DemoArchive;
