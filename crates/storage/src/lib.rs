@@ -7,5 +7,5 @@ pub mod tree;
 mod error;
 
 pub use error::{Damage, DamageKind, StorageError};
-pub use page::{MemoryPages, PAGE_BYTES, Page, PageKind, PageNumber, PageRead, PageWrite};
-pub use tree::{TreeKind, TreeRoot, TreeState};
+pub use page::{Key, MemoryPages, PAGE_BYTES, Page, PageKind, PageNumber, PageRead, PageWrite};
+pub use tree::{Cursor, Range, Tree, TreeKind, TreeMut, TreeReport, TreeRoot, TreeState};

@@ -1,14 +1,19 @@
 //! Pages: 8 KiB units of the data file, how their bytes are laid out, and how they are reached.
 //!
 //! `header` is the 32 bytes all kinds share, `access` the traits through which trees see pages,
-//! `memory` those traits over plain memory.
+//! `memory` those traits over plain memory; `node` is the layout of branch and leaf pages.
 
 mod access;
 mod header;
 mod memory;
+pub(crate) mod node;
+pub(crate) mod node_mut;
+pub(crate) mod validate;
 
 pub use access::{PageRead, PageWrite};
 pub use header::{
     PAGE_BYTES, PAGE_HEADER_BYTES, Page, PageHeader, PageKind, PageNumber, run_page_count,
 };
 pub use memory::MemoryPages;
+pub use node::{INLINE_ENTRY_BYTES_MAX, INLINE_VALUE_BYTES_MAX, KEY_BYTES_MAX, Key};
+pub use validate::validate;

@@ -1,7 +1,26 @@
 //! Trees: ordered maps in pages.
 //!
-//! `root` is what is stored about a tree outside its pages.
+//! `root` is what is stored about a tree outside its pages. `read`, `cursor` and `range` read;
+//! `write` changes single entries, with `split` and `merge` for the structure and `cache` to
+//! save descents; `batch` changes many sorted entries; `verify` checks a whole tree.
 
+mod batch;
+mod cache;
+mod cursor;
+mod merge;
+mod path;
+mod range;
+mod read;
 mod root;
+mod split;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod write;
 
+pub use cursor::Cursor;
+pub use range::Range;
+pub use read::Tree;
 pub use root::{TREE_ROOT_BYTES, TreeKind, TreeRoot, TreeState};
+pub use verify::TreeReport;
+pub use write::{TreeMut, VALUE_BYTES_MAX};

@@ -10,6 +10,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::{DamageKind, StorageError};
 use crate::page::PageNumber;
+use crate::tree::cache::LeafCache;
 
 /// Length of a stored [`TreeRoot`].
 pub const TREE_ROOT_BYTES: usize = 40;
@@ -164,6 +165,37 @@ impl TreeRoot {
         self.value_count.get()
     }
 
+    /// Makes `page` the topmost of `depth` levels.
+    pub(crate) fn set_root(&mut self, page: PageNumber, depth: u8) {
+        debug_assert_eq!(page == PageNumber::NONE, depth == 0);
+        self.root_page.set(page.0);
+        self.depth = depth;
+    }
+
+    /// Counts `count` more entries.
+    #[inline]
+    pub(crate) fn add_entries(&mut self, count: u64) {
+        self.entry_count
+            .set(self.entry_count().saturating_add(count));
+    }
+
+    /// Counts `count` entries less.
+    #[inline]
+    pub(crate) fn remove_entries(&mut self, count: u64) {
+        self.entry_count
+            .set(self.entry_count().saturating_sub(count));
+    }
+
+    /// Counts `count` more pages.
+    pub(crate) fn add_pages(&mut self, count: u64) {
+        self.page_count.set(self.page_count().saturating_add(count));
+    }
+
+    /// Counts `count` pages less.
+    pub(crate) fn remove_pages(&mut self, count: u64) {
+        self.page_count.set(self.page_count().saturating_sub(count));
+    }
+
     /// Checks that the tree is of `expected` kind.
     ///
     /// # Errors
@@ -187,11 +219,15 @@ impl TreeRoot {
 pub struct TreeState {
     /// What will be stored at commit.
     pub root: TreeRoot,
+    pub(crate) cache: LeafCache,
 }
 
 impl TreeState {
     /// A state that remembers nothing.
     pub fn new(root: TreeRoot) -> TreeState {
-        TreeState { root }
+        TreeState {
+            root,
+            cache: LeafCache::default(),
+        }
     }
 }

@@ -1,0 +1,170 @@
+//! The leaves a writer used last, so that neighboring keys need no descent.
+//!
+//! [`TreeMut`](crate::tree::TreeMut) looks here before it descends; a loader of ascending keys
+//! descends once per leaf instead of once per key.
+//!
+//! Invariants:
+//! - Every change of a branch page clears the cache, so bounds and paths in it are right.
+
+use crate::page::PageNumber;
+use crate::tree::path::Path;
+
+/// Leaves remembered: loads of a few interleaved ascending sequences still hit.
+const LEAVES_MAX: usize = 8;
+
+/// First 8 bytes of a key as a number, zero padded: orders keys but for ties.
+#[inline]
+pub(crate) fn leading_word(key: &[u8]) -> u64 {
+    if let Some(first) = key.first_chunk::<8>() {
+        return u64::from_be_bytes(*first);
+    }
+    let word = key
+        .iter()
+        .fold(0, |word, &byte| word << 8 | u64::from(byte));
+    word << 1 << (63 - 8 * key.len())
+}
+
+/// One remembered leaf.
+#[derive(Clone, Debug)]
+pub(crate) struct CachedLeaf {
+    pub(crate) leaf: PageNumber,
+    pub(crate) path: Path,
+    /// Keys of the leaf are not less.
+    low: Option<Vec<u8>>,
+    /// Keys of the leaf are less.
+    high: Option<Vec<u8>>,
+    low_word: u64,
+    high_word: u64,
+}
+
+impl CachedLeaf {
+    /// Whether `key`, whose leading word is `word`, belongs into the leaf.
+    #[inline]
+    pub(crate) fn covers(&self, key: &[u8], word: u64) -> bool {
+        if self.low_word < word && word < self.high_word {
+            return true;
+        }
+        if word < self.low_word || word > self.high_word {
+            return false;
+        }
+        self.low.as_deref().is_none_or(|low| low <= key)
+            && self.high.as_deref().is_none_or(|high| key < high)
+    }
+
+    /// Whether `key` belongs into the leaf.
+    #[inline]
+    pub(crate) fn covers_key(&self, key: &[u8]) -> bool {
+        self.covers(key, leading_word(key))
+    }
+
+    /// Whether no leaf follows.
+    #[inline]
+    pub(crate) fn is_last(&self) -> bool {
+        self.high.is_none()
+    }
+}
+
+/// The leaves a writer used last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LeafCache {
+    leaves: Vec<CachedLeaf>,
+    /// Leaves from this position on are out of date.
+    len: usize,
+    current: usize,
+}
+
+impl LeafCache {
+    /// Forgets all leaves.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// The leaf that covers `key`, which then is the current one.
+    #[inline]
+    pub(crate) fn find(&mut self, key: &[u8]) -> Option<PageNumber> {
+        self.current = self.position(key)?;
+        Some(self.leaves[self.current].leaf)
+    }
+
+    /// The leaf that covers `key`.
+    #[inline]
+    pub(crate) fn peek(&self, key: &[u8]) -> Option<PageNumber> {
+        Some(self.leaves[self.position(key)?].leaf)
+    }
+
+    #[inline]
+    fn position(&self, key: &[u8]) -> Option<usize> {
+        let word = leading_word(key);
+        let leaves = &self.leaves[..self.len];
+        if leaves.get(self.current)?.covers(key, word) {
+            return Some(self.current);
+        }
+        leaves.iter().position(|leaf| leaf.covers(key, word))
+    }
+
+    /// The leaf found or added last, unless forgotten.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<&CachedLeaf> {
+        self.leaves[..self.len].get(self.current)
+    }
+
+    /// Adds a leaf, in place of another when full; it is the current one.
+    #[inline]
+    pub(crate) fn add(
+        &mut self,
+        leaf: PageNumber,
+        path: &Path,
+        low: Option<crate::page::Key<'_>>,
+        high: Option<crate::page::Key<'_>>,
+    ) {
+        self.current = if self.len < LEAVES_MAX {
+            self.len += 1;
+            self.len - 1
+        } else {
+            (self.current + 1) % LEAVES_MAX
+        };
+        if self.current == self.leaves.len() {
+            self.leaves.push(CachedLeaf {
+                leaf,
+                path: *path,
+                low: None,
+                high: None,
+                low_word: 0,
+                high_word: 0,
+            });
+        }
+        let slot = &mut self.leaves[self.current];
+        slot.leaf = leaf;
+        slot.path = *path;
+        set_bound(&mut slot.low, low);
+        set_bound(&mut slot.high, high);
+        slot.low_word = slot.low.as_deref().map_or(0, leading_word);
+        slot.high_word = slot.high.as_deref().map_or(u64::MAX, leading_word);
+    }
+}
+
+#[inline]
+fn set_bound(bound: &mut Option<Vec<u8>>, key: Option<crate::page::Key<'_>>) {
+    match key {
+        Some(key) => key.copy_to(bound.get_or_insert_default()),
+        None => *bound = None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leading_words_order_like_keys() {
+        let keys: [&[u8]; 6] = [b"", b"\0", b"a", b"a\0\0\0\0\0\0\0\x01", b"abcdefg", b"b"];
+        for pair in keys.windows(2) {
+            assert!(leading_word(pair[0]) <= leading_word(pair[1]), "{pair:?}");
+        }
+        assert_eq!(
+            leading_word(b"abcdefgh-and-more"),
+            u64::from_be_bytes(*b"abcdefgh")
+        );
+    }
+}
