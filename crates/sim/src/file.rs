@@ -13,7 +13,7 @@ use jackdaw_io::{Durability, Mapping, VfsFile, check_direct_alignment};
 use crate::disk::{Change, FileId};
 use crate::faults::OperationKind;
 use crate::mapping::SimMapping;
-use crate::vfs::{Shared, State, check_len, named};
+use crate::state::{Shared, State, check_len, named};
 
 /// A handle.
 pub(crate) struct SimFile {

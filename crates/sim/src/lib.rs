@@ -12,6 +12,7 @@ mod images;
 pub mod layout;
 mod mapping;
 mod rng;
+mod state;
 mod sweep;
 mod vfs;
 

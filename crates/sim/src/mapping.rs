@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jackdaw_io::{AnonymousRegion, Mapping};
 
 use crate::disk::{BLOCK_BYTES, Block, Content, FileId};
-use crate::vfs::Shared;
+use crate::state::Shared;
 
 /// Address space of each region. Simulated files are far smaller; reserving costs nothing.
 const REGION_BYTES: u64 = 16 << 30;
