@@ -8,4 +8,7 @@ mod error;
 
 pub use error::{Damage, DamageKind, StorageError};
 pub use page::{Key, MemoryPages, PAGE_BYTES, Page, PageKind, PageNumber, PageRead, PageWrite};
-pub use tree::{Cursor, Range, Tree, TreeKind, TreeMut, TreeReport, TreeRoot, TreeState};
+pub use tree::{
+    Cursor, FixedRange, FixedTree, FixedTreeMut, MultiRange, MultiTree, MultiTreeMut, MultiValues,
+    Range, Tree, TreeKind, TreeMut, TreeReport, TreeRoot, TreeState,
+};

@@ -1,9 +1,11 @@
 //! Pages: 8 KiB units of the data file, how their bytes are laid out, and how they are reached.
 //!
 //! `header` is the 32 bytes all kinds share, `access` the traits through which trees see pages,
-//! `memory` those traits over plain memory; `node` is the layout of branch and leaf pages.
+//! `memory` those traits over plain memory; `node` and `node_mut` are branch and
+//! leaf pages, `fixed_node` those of fixed trees; `validate` checks any page.
 
 mod access;
+pub(crate) mod fixed_node;
 mod header;
 mod memory;
 pub(crate) mod node;
@@ -11,6 +13,7 @@ pub(crate) mod node_mut;
 pub(crate) mod validate;
 
 pub use access::{PageRead, PageWrite};
+pub use fixed_node::FIXED_VALUE_BYTES_MAX;
 pub use header::{
     PAGE_BYTES, PAGE_HEADER_BYTES, Page, PageHeader, PageKind, PageNumber, run_page_count,
 };

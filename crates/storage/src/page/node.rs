@@ -230,7 +230,17 @@ pub struct Key<'a> {
     rest: &'a [u8],
 }
 
-impl Key<'_> {
+impl<'a> Key<'a> {
+    /// A key that is one piece already.
+    pub(crate) fn whole(bytes: &'a [u8]) -> Key<'a> {
+        Key {
+            prefix: &[],
+            head: [0; 8],
+            head_len: 0,
+            rest: bytes,
+        }
+    }
+
     /// Length in bytes.
     #[inline]
     #[expect(

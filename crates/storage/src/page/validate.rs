@@ -8,6 +8,7 @@
 //! - What `node` and `fixed_node` assume ("validated: ...") is checked here, and nowhere else.
 
 use crate::error::{Damage, DamageKind};
+use crate::page::fixed_node::validate_fixed;
 use crate::page::node::{
     ENTRY_HEADER_BYTES, HEAD_BYTES, KEY_BYTES_MAX, NODE_HEADER_BYTES, Node, OverflowRef,
     SLOT_BYTES, Slot, decode_entry_header, padded,
@@ -24,7 +25,7 @@ pub fn validate(page: &Page) -> Result<(), Damage> {
     let kind = page.header().kind;
     let result = match PageKind::from_byte(kind) {
         Some(PageKind::Branch | PageKind::Leaf) => validate_node(page),
-        Some(PageKind::FixedBranch | PageKind::FixedLeaf) => Ok(()),
+        Some(PageKind::FixedBranch | PageKind::FixedLeaf) => validate_fixed(page),
         Some(PageKind::Overflow | PageKind::SpaceMap) => Ok(()),
         None => Err(DamageKind::PageKind {
             expected: "a known kind",

@@ -6,7 +6,7 @@
 //! Invariants:
 //! - Every change of a branch page clears the cache, so bounds and paths in it are right.
 
-use crate::page::PageNumber;
+use crate::page::{Key, PageNumber};
 use crate::tree::path::Path;
 
 /// Leaves remembered: loads of a few interleaved ascending sequences still hit.
@@ -33,8 +33,11 @@ pub(crate) struct CachedLeaf {
     low: Option<Vec<u8>>,
     /// Keys of the leaf are less.
     high: Option<Vec<u8>>,
+    /// Leading word of `low`; in a fixed tree the least key.
     low_word: u64,
+    /// Leading word of `high`; in a fixed tree the greatest key.
     high_word: u64,
+    is_last: bool,
 }
 
 impl CachedLeaf {
@@ -60,7 +63,12 @@ impl CachedLeaf {
     /// Whether no leaf follows.
     #[inline]
     pub(crate) fn is_last(&self) -> bool {
-        self.high.is_none()
+        self.is_last
+    }
+
+    #[inline]
+    fn covers_number(&self, key: u64) -> bool {
+        (self.low_word..=self.high_word).contains(&key)
     }
 }
 
@@ -109,15 +117,50 @@ impl LeafCache {
         self.leaves[..self.len].get(self.current)
     }
 
+    /// As `find`, for a fixed tree.
+    #[inline]
+    pub(crate) fn find_number(&mut self, key: u64) -> Option<PageNumber> {
+        let leaves = &self.leaves[..self.len];
+        if !leaves.get(self.current)?.covers_number(key) {
+            self.current = leaves.iter().position(|leaf| leaf.covers_number(key))?;
+        }
+        Some(leaves[self.current].leaf)
+    }
+
     /// Adds a leaf, in place of another when full; it is the current one.
     #[inline]
     pub(crate) fn add(
         &mut self,
         leaf: PageNumber,
         path: &Path,
-        low: Option<crate::page::Key<'_>>,
-        high: Option<crate::page::Key<'_>>,
+        low: Option<Key<'_>>,
+        high: Option<Key<'_>>,
     ) {
+        let slot = self.next_slot(leaf, path);
+        set_bound(&mut slot.low, low);
+        set_bound(&mut slot.high, high);
+        slot.low_word = slot.low.as_deref().map_or(0, leading_word);
+        slot.high_word = slot.high.as_deref().map_or(u64::MAX, leading_word);
+        slot.is_last = slot.high.is_none();
+    }
+
+    /// As `add`, for a fixed tree.
+    #[inline]
+    pub(crate) fn add_numbers(
+        &mut self,
+        leaf: PageNumber,
+        path: &Path,
+        low: Option<u64>,
+        high: Option<u64>,
+    ) {
+        let slot = self.next_slot(leaf, path);
+        slot.low_word = low.unwrap_or(0);
+        slot.high_word = high.map_or(u64::MAX, |high| high.saturating_sub(1));
+        slot.is_last = high.is_none();
+    }
+
+    #[inline]
+    fn next_slot(&mut self, leaf: PageNumber, path: &Path) -> &mut CachedLeaf {
         self.current = if self.len < LEAVES_MAX {
             self.len += 1;
             self.len - 1
@@ -132,20 +175,18 @@ impl LeafCache {
                 high: None,
                 low_word: 0,
                 high_word: 0,
+                is_last: false,
             });
         }
         let slot = &mut self.leaves[self.current];
         slot.leaf = leaf;
         slot.path = *path;
-        set_bound(&mut slot.low, low);
-        set_bound(&mut slot.high, high);
-        slot.low_word = slot.low.as_deref().map_or(0, leading_word);
-        slot.high_word = slot.high.as_deref().map_or(u64::MAX, leading_word);
+        slot
     }
 }
 
 #[inline]
-fn set_bound(bound: &mut Option<Vec<u8>>, key: Option<crate::page::Key<'_>>) {
+fn set_bound(bound: &mut Option<Vec<u8>>, key: Option<Key<'_>>) {
     match key {
         Some(key) => key.copy_to(bound.get_or_insert_default()),
         None => *bound = None,

@@ -11,7 +11,8 @@ use crate::error::{DamageKind, StorageError};
 use crate::page::PageHeader;
 use crate::page::node::{Node, OverflowRef};
 use crate::page::{Key, PAGE_HEADER_BYTES, PageKind, PageNumber, PageRead, run_page_count};
-use crate::tree::cursor::{Cursor, Position, Target};
+use crate::tree::cursor::Cursor;
+use crate::tree::position::{Position, Target};
 use crate::tree::range::Range;
 use crate::tree::verify::{self, TreeReport};
 use crate::tree::{TreeKind, TreeRoot};
@@ -102,11 +103,15 @@ impl<'t, P: PageRead + ?Sized> Tree<'t, P> {
         self.at_target(Target::Last)
     }
 
-    fn at_target(&self, target: Target<'_>) -> Result<Option<(Key<'t>, &'t [u8])>, StorageError> {
-        match Position::find(self, target)? {
-            Some(position) => position.entry(self.pages).map(Some),
-            None => Ok(None),
-        }
+    fn at_target(
+        &self,
+        target: Target<&[u8]>,
+    ) -> Result<Option<(Key<'t>, &'t [u8])>, StorageError> {
+        let position = Position::<Node<'t>>::find(self.pages, &self.root, target)?;
+        let Some(Position { node, slot, .. }) = position else {
+            return Ok(None);
+        };
+        Ok(Some((node.key(slot), value_at(self.pages, &node, slot)?)))
     }
 
     /// A cursor that stands on no entry yet.

@@ -172,6 +172,11 @@ impl TreeRoot {
         self.depth = depth;
     }
 
+    /// Stores the number of values of all keys of a multi tree.
+    pub(crate) fn set_value_count(&mut self, count: u64) {
+        self.value_count.set(count);
+    }
+
     /// Counts `count` more entries.
     #[inline]
     pub(crate) fn add_entries(&mut self, count: u64) {
