@@ -1,0 +1,167 @@
+//! Looking for damage: every page in use, every tree, and whether the free-space maps agree.
+//!
+//! Works on a snapshot, beside writers. Pages of the data file are validated again even when their
+//! checksum was right before.
+
+use std::sync::Arc;
+
+use super::shared::Shared;
+use crate::error::{Damage, DamageKind, StorageError};
+use crate::memory::{Location, ReaderPin};
+use crate::page::{Page, PageKind, PageNumber, PageRead, run_page_count};
+use crate::transaction::{GROUP_PAGES, ReadTransaction, SpaceMap};
+use crate::tree::{FixedTree, MultiTree, Tree, TreeKind, TreeRoot};
+
+/// How closely to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckLevel {
+    /// Checksum and structure of every page in use. One pass over the data file in file order.
+    Pages,
+    /// Also order and counts of all trees, and that every page is either in a tree or free.
+    Full,
+}
+
+/// What [`Environment::check`](super::Environment::check) found.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct CheckReport {
+    /// Damaged places; empty when all is well.
+    pub damages: Vec<Damage>,
+    /// Trees looked at (full check only).
+    pub trees: u64,
+    /// Pages in use.
+    pub pages: u64,
+    /// Pages that hold nothing.
+    pub free_pages: u64,
+    /// Entries of all trees (full check only).
+    pub entries: u64,
+}
+
+impl Shared {
+    pub(super) fn check(self: &Arc<Self>, level: CheckLevel) -> Result<CheckReport, StorageError> {
+        let snapshot = ReadTransaction::begin(self)?;
+        let mut report = CheckReport::default();
+        let (pin, at) = self.register_reader(|| snapshot.id().0)?;
+        let mut number = 0;
+        let mut after_damage = false;
+        while number < snapshot.page_count() {
+            if number % GROUP_PAGES != 0 && is_free(&snapshot, number) {
+                report.free_pages += 1;
+                number += 1;
+                after_damage = false;
+                continue;
+            }
+            let (page_count, damage) = self.check_place(PageNumber(number), at, &pin);
+            if let Some((damage, names_itself)) = damage {
+                // Behind a damaged first page of a run come pages without a header of their own.
+                if !after_damage || names_itself {
+                    report.damages.push(damage);
+                }
+                after_damage = true;
+            } else {
+                after_damage = false;
+            }
+            report.pages += page_count;
+            number += page_count;
+        }
+        drop(pin);
+        if level == CheckLevel::Full && report.damages.is_empty() {
+            check_trees(&snapshot, &mut report)?;
+        }
+        Ok(report)
+    }
+
+    /// Validates what starts at `number`: how many pages it has, and the damage with whether the
+    /// page carries its own number.
+    fn check_place(
+        &self,
+        number: PageNumber,
+        snapshot: u64,
+        pin: &ReaderPin,
+    ) -> (u64, Option<(Damage, bool)>) {
+        if let Location::Frame(frame) = self.table.find(number, snapshot, &self.frames) {
+            return (u64::from(self.frames.page_count(frame).max(1)), None);
+        }
+        let past_the_end = || {
+            let what = DamageKind::Pointer {
+                what: "the length of the file",
+                target: number.0,
+            };
+            (1, Some((Damage::on_page(number, what), true)))
+        };
+        let Some(head) = self.view.pages(number, 1, pin) else {
+            return past_the_end();
+        };
+        let header = Page::from_bytes(head).expect("one whole page").header();
+        let page_count = match header.kind == PageKind::Overflow as u8 {
+            true => run_page_count(header.overflow_len()),
+            false => 1,
+        };
+        let names_itself = header.page_number.get() == number.0;
+        let bytes = self.view.pages(number, page_count, pin).unwrap_or(head);
+        match self.validate(number, bytes) {
+            Ok(()) => (u64::from(page_count), None),
+            Err(StorageError::Corrupt(damage)) => (1, Some((*damage, names_itself))),
+            Err(_) => past_the_end(),
+        }
+    }
+}
+
+/// Whether the space map of its group says that the page is free. A damaged map says nothing: its
+/// pages are looked at.
+fn is_free(snapshot: &ReadTransaction, number: u64) -> bool {
+    let map = PageNumber(number / GROUP_PAGES * GROUP_PAGES);
+    snapshot
+        .page(map)
+        .is_ok_and(|page| SpaceMap::of(page).is_free(number % GROUP_PAGES))
+}
+
+fn check_trees(snapshot: &ReadTransaction, report: &mut CheckReport) -> Result<(), StorageError> {
+    let mut tree_pages = 0;
+    let mut check = |report: &mut CheckReport, found| match found {
+        Ok((pages, entries)) => {
+            tree_pages += pages;
+            report.entries += entries;
+            report.trees += 1;
+            Ok(())
+        }
+        Err(StorageError::Corrupt(damage)) => {
+            report.damages.push(*damage);
+            Ok(())
+        }
+        Err(error) => Err(error),
+    };
+    check(
+        report,
+        snapshot
+            .catalog()
+            .verify()
+            .map(|tree| (tree.pages(), tree.entries)),
+    )?;
+    for (_, root) in snapshot.trees()? {
+        check(report, check_tree(snapshot, root))?;
+    }
+    let maps = snapshot.page_count().div_ceil(GROUP_PAGES);
+    if report.damages.is_empty() && tree_pages + maps != report.pages {
+        let what = DamageKind::Count {
+            what: "number of pages in use",
+            expected: report.pages,
+            actual: tree_pages + maps,
+        };
+        report.damages.push(Damage {
+            file: Damage::DATA_FILE.into(),
+            page: None,
+            what,
+        });
+    }
+    Ok(())
+}
+
+fn check_tree(snapshot: &ReadTransaction, root: TreeRoot) -> Result<(u64, u64), StorageError> {
+    let report = match root.kind() {
+        TreeKind::Tree => Tree::new(snapshot, root).verify()?,
+        TreeKind::Fixed => FixedTree::new(snapshot, root).verify()?,
+        TreeKind::Multi => MultiTree::new(snapshot, root).verify()?,
+    };
+    Ok((report.pages(), report.entries))
+}

@@ -1,0 +1,189 @@
+//! The handle that programs hold. Closing happens when the last one is dropped.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use jackdaw_io::{FileLock, Vfs};
+
+use super::check::{CheckLevel, CheckReport};
+use super::error::{OpenError, WriteError};
+use super::merger::WriteHandle;
+use super::open::{Opened, open};
+use super::options::Options;
+use super::recovery::RecoveryReport;
+use super::shared::{Shared, lock};
+use super::statistics::Statistics;
+use crate::error::StorageError;
+use crate::transaction::{ReadTransaction, WriteTransaction};
+
+/// A directory of named trees with transactions. Cheap to clone; safe to share between threads.
+///
+/// Dropping the last handle flushes and syncs everything, so the next open has nothing to replay.
+#[derive(Clone)]
+pub struct Environment {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    recovery: RecoveryReport,
+    flusher: Mutex<Option<JoinHandle<()>>>,
+    _lock: Box<dyn FileLock>,
+}
+
+impl Environment {
+    /// Opens the environment in `directory`, creating it when that is missing or empty and
+    /// `options.create` is set. Replays the journal when it was not closed in order.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; nothing on disk was changed, except by a replay that was interrupted.
+    pub fn open(
+        vfs: Arc<dyn Vfs>,
+        directory: &Path,
+        options: Options,
+    ) -> Result<Environment, OpenError> {
+        let Opened {
+            shared,
+            lock,
+            recovery,
+        } = open(vfs, directory, options)?;
+        let flusher = match options.background_flush {
+            false => None,
+            true => {
+                let shared = Arc::clone(&shared);
+                let thread = jackdaw_io::spawn("jd-flusher", move || shared.run_flusher_thread());
+                Some(thread.map_err(|error| OpenError::Thread(error.to_string()))?)
+            }
+        };
+        let inner = Inner {
+            shared,
+            recovery,
+            flusher: Mutex::new(flusher),
+            _lock: lock,
+        };
+        Ok(Environment {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// A snapshot of everything that is durable now.
+    ///
+    /// # Errors
+    /// [`StorageError::Limit`] when 65,536 snapshots are open.
+    pub fn read(&self) -> Result<ReadTransaction, StorageError> {
+        ReadTransaction::begin(&self.inner.shared)
+    }
+
+    /// Runs `operation` on the writer thread, together with whatever else waits, and returns when
+    /// it is durable. When it fails or panics, its changes alone are taken back.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn write<T, E>(
+        &self,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, WriteError<E>>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        self.inner.shared.submit_with_handle(operation).wait()
+    }
+
+    /// [`Environment::write`] without waiting. Blocks only while the queue is full.
+    pub fn submit<T, E>(
+        &self,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
+    ) -> WriteHandle<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        self.inner.shared.submit_with_handle(operation)
+    }
+
+    /// [`Environment::write`] that calls `done` with the outcome, on a thread of the engine; it
+    /// must not block. Blocks only while the queue is full.
+    pub fn submit_then<T, E>(
+        &self,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
+        done: impl FnOnce(Result<T, WriteError<E>>) + Send + 'static,
+    ) where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        self.inner.shared.submit(operation, done);
+    }
+
+    /// The exclusive writer, on this thread. Waits while another one is active.
+    ///
+    /// # Errors
+    /// [`StorageError::Poisoned`] after a failed write.
+    pub fn begin_write(&self) -> Result<WriteTransaction, StorageError> {
+        let shared = &self.inner.shared;
+        if shared.poison().is_some() {
+            return Err(StorageError::Poisoned);
+        }
+        shared.wait_for_room();
+        let writer = shared.take_writer();
+        WriteTransaction::begin(shared, writer).map_err(|(writer, error)| {
+            shared.return_writer(writer);
+            error
+        })
+    }
+
+    /// Moves everything that no open snapshot prevents into the data file and syncs it.
+    ///
+    /// # Errors
+    /// A full disk leaves everything as it was; any other failure poisons the environment.
+    pub fn flush(&self) -> Result<(), StorageError> {
+        self.inner.shared.flush(false).map(|_| ())
+    }
+
+    /// Waits until every operation queued before is durable.
+    ///
+    /// # Errors
+    /// When the environment is poisoned.
+    pub fn wait_for_queued(&self) -> Result<(), StorageError> {
+        match self.write(|_| Ok::<(), Infallible>(())) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(StorageError::Poisoned),
+        }
+    }
+
+    /// Looks for damage; see [`CheckLevel`]. Writers go on meanwhile.
+    ///
+    /// # Errors
+    /// When looking itself failed. Damage is in the report, not an error.
+    pub fn check(&self, level: CheckLevel) -> Result<CheckReport, StorageError> {
+        self.inner.shared.check(level)
+    }
+
+    /// The moment's numbers.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.inner.shared.statistics(&self.inner.recovery)
+    }
+
+    /// Lets go of pages of the data file that are resident in memory; they come back from the
+    /// system's cache when touched.
+    pub fn release_resident(&self) {
+        self.inner.shared.view.release_resident();
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.stop_merger();
+        self.shared.stop_flusher();
+        if let Some(flusher) = lock(&self.flusher).take() {
+            // A panic of the flusher has been reported by the panic hook.
+            let _ = flusher.join();
+        }
+        self.shared.write_sealed();
+        // What could not be flushed is in the journal, and the next open replays it.
+        let _ = self.shared.flush(true);
+    }
+}

@@ -1,0 +1,348 @@
+//! The writer thread: runs whatever operations wait as one transaction, a savepoint each.
+//!
+//! While the journal writes batch N, batch N+1 executes and keeps collecting operations; it closes
+//! when the journal is idle and nothing waits, or when it is large. Callers are answered when
+//! their batch is durable, by the journal thread, outside every lock.
+//!
+//! Threads: one writer and one journal thread, started by the first queued operation.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use super::error::WriteError;
+use super::shared::{Shared, lock};
+use crate::error::StorageError;
+use crate::transaction::{TransactionId, WriteTransaction};
+
+/// A batch closes at this many bytes of changed pages: enough to fill a journal write many times.
+const BATCH_BYTES_MAX: usize = 16 << 20;
+/// A batch closes at this many operations, which bounds how long the first one waits.
+const BATCH_OPERATIONS_MAX: usize = 4096;
+/// Operations that may wait; a caller who comes later blocks until there is room.
+const QUEUE_OPERATIONS_MAX: usize = 16 * 1024;
+/// Sealed batches that may wait for the journal.
+const IN_FLIGHT_MAX: usize = 8;
+
+/// What became of the transaction of an operation.
+#[derive(Clone)]
+pub(crate) enum Outcome {
+    Committed(TransactionId),
+    NotCommitted(StorageError),
+    Unknown(StorageError),
+}
+
+/// Called once with the outcome.
+pub(crate) type Completion = Box<dyn FnOnce(Outcome) + Send>;
+
+/// An operation that waits for the writer thread.
+trait QueuedOperation: Send {
+    /// Runs it; `false` when its changes have to be taken back.
+    fn run(&mut self, transaction: &mut WriteTransaction) -> bool;
+    /// What to call when the outcome of the batch is known.
+    fn into_completion(self: Box<Self>) -> Completion;
+}
+
+/// See the file head.
+#[derive(Default)]
+pub(crate) struct Merger {
+    state: Mutex<MergerState>,
+    /// For the writer: an operation came, or the journal made progress, or the end.
+    work: Condvar,
+    /// For the journal thread: a batch was sealed, or the end.
+    sealed: Condvar,
+    /// For callers: the queue has room.
+    room: Condvar,
+}
+
+#[derive(Default)]
+struct MergerState {
+    queue: VecDeque<Box<dyn QueuedOperation>>,
+    in_flight: usize,
+    sealed_unseen: bool,
+    is_stopping: bool,
+    is_writer_done: bool,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Gives the result of a queued operation once it is durable.
+pub struct WriteHandle<T, E> {
+    receiver: mpsc::Receiver<Result<T, WriteError<E>>>,
+}
+
+impl<T, E> WriteHandle<T, E> {
+    /// Waits for durability.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn wait(self) -> Result<T, WriteError<E>> {
+        self.receiver
+            .recv()
+            .unwrap_or_else(|_| Err(WriteError::Unknown(StorageError::Poisoned)))
+    }
+}
+
+struct Operation<F, T, E, D> {
+    operation: Option<F>,
+    result: Option<Result<T, Refusal<E>>>,
+    done: D,
+}
+
+enum Refusal<E> {
+    Operation(E),
+    Panicked(String),
+}
+
+impl<F, T, E, D> QueuedOperation for Operation<F, T, E, D>
+where
+    F: FnOnce(&mut WriteTransaction) -> Result<T, E> + Send,
+    T: Send + 'static,
+    E: Send + 'static,
+    D: FnOnce(Result<T, WriteError<E>>) + Send + 'static,
+{
+    fn run(&mut self, transaction: &mut WriteTransaction) -> bool {
+        let operation = self.operation.take().expect("an operation is run once");
+        let outcome = catch_unwind(AssertUnwindSafe(|| operation(transaction)));
+        let result = match outcome {
+            Ok(result) => result.map_err(Refusal::Operation),
+            Err(panic) => Err(Refusal::Panicked(panic_text(&*panic))),
+        };
+        let keep = result.is_ok();
+        self.result = Some(result);
+        keep
+    }
+
+    fn into_completion(self: Box<Self>) -> Completion {
+        let Operation { result, done, .. } = *self;
+        Box::new(move |outcome| {
+            done(match (result, outcome) {
+                (Some(Err(Refusal::Operation(error))), _) => Err(WriteError::Operation(error)),
+                (Some(Err(Refusal::Panicked(text))), _) => Err(WriteError::Panicked(text)),
+                (Some(Ok(value)), Outcome::Committed(_)) => Ok(value),
+                (Some(Ok(_)), Outcome::Unknown(error)) => Err(WriteError::Unknown(error)),
+                (_, Outcome::NotCommitted(error) | Outcome::Unknown(error)) => {
+                    Err(WriteError::NotCommitted(error))
+                }
+                (None, Outcome::Committed(_)) => Err(WriteError::NotCommitted(StorageError::Full)),
+            });
+        })
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a message".to_owned())
+}
+
+impl Shared {
+    /// Queues `operation`; `done` is called on an engine thread and must not block.
+    pub(super) fn submit<T, E>(
+        self: &Arc<Self>,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
+        done: impl FnOnce(Result<T, WriteError<E>>) + Send + 'static,
+    ) where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let queued = Box::new(Operation {
+            operation: Some(operation),
+            result: None,
+            done,
+        });
+        let mut state = lock(&self.merger.state);
+        while state.queue.len() >= QUEUE_OPERATIONS_MAX && !state.is_stopping {
+            state = self
+                .merger
+                .room
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.threads.is_empty()
+            && !state.is_stopping
+            && let Err(error) = self.start_threads(&mut state)
+        {
+            drop(state);
+            return queued.into_completion()(Outcome::NotCommitted(error));
+        }
+        state.queue.push_back(queued);
+        drop(state);
+        self.merger.work.notify_one();
+    }
+
+    /// [`Shared::submit`] with a handle to wait on.
+    pub(super) fn submit_with_handle<T, E>(
+        self: &Arc<Self>,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
+    ) -> WriteHandle<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.submit(operation, move |result| {
+            // Who dropped the handle does not want to know.
+            let _ = sender.send(result);
+        });
+        WriteHandle { receiver }
+    }
+
+    fn start_threads(self: &Arc<Self>, state: &mut MergerState) -> Result<(), StorageError> {
+        let start = |name, run: fn(&Arc<Shared>), shared: Arc<Shared>| {
+            jackdaw_io::spawn(name, move || run(&shared)).map_err(|error| {
+                let source = std::io::Error::other(error.to_string());
+                StorageError::io(&self.directory, "thread start", source)
+            })
+        };
+        let journal = start("jd-journal", Shared::run_journal_thread, Arc::clone(self))?;
+        state.threads.push(journal);
+        let writer = start("jd-writer", Shared::run_writer_thread, Arc::clone(self))?;
+        state.threads.push(writer);
+        Ok(())
+    }
+
+    /// Lets the threads finish what is queued and ends them.
+    pub(super) fn stop_merger(&self) {
+        let threads = {
+            let mut state = lock(&self.merger.state);
+            state.is_stopping = true;
+            std::mem::take(&mut state.threads)
+        };
+        self.merger.work.notify_all();
+        self.merger.room.notify_all();
+        for thread in threads {
+            // A panic of an engine thread has been reported by the panic hook.
+            let _ = thread.join();
+        }
+    }
+
+    fn run_writer_thread(self: &Arc<Self>) {
+        while let Some(first) = self.next_operation() {
+            self.wait_for_room();
+            self.run_batch(first);
+            self.flush_inline_if_due();
+        }
+        lock(&self.merger.state).is_writer_done = true;
+        self.merger.sealed.notify_all();
+    }
+
+    /// Waits for an operation; `None` at the end.
+    fn next_operation(&self) -> Option<Box<dyn QueuedOperation>> {
+        let mut state = lock(&self.merger.state);
+        loop {
+            if state.in_flight < IN_FLIGHT_MAX {
+                if let Some(operation) = state.queue.pop_front() {
+                    self.merger.room.notify_one();
+                    return Some(operation);
+                }
+                if state.is_stopping {
+                    return None;
+                }
+            }
+            state = self
+                .merger
+                .work
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The next operation for the open batch; `None` when the batch should close.
+    fn next_of_batch(&self) -> Option<Box<dyn QueuedOperation>> {
+        let mut state = lock(&self.merger.state);
+        loop {
+            if let Some(operation) = state.queue.pop_front() {
+                self.merger.room.notify_one();
+                return Some(operation);
+            }
+            if state.in_flight == 0 || state.is_stopping {
+                return None;
+            }
+            state = self
+                .merger
+                .work
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn run_batch(self: &Arc<Self>, first: Box<dyn QueuedOperation>) {
+        let mut transaction = match WriteTransaction::begin(self, self.take_writer()) {
+            Ok(transaction) => transaction,
+            Err((writer, error)) => {
+                self.return_writer(writer);
+                return first.into_completion()(Outcome::NotCommitted(error));
+            }
+        };
+        let mut completions = Vec::new();
+        let mut next = Some(first);
+        while let Some(mut operation) = next {
+            transaction.set_savepoint();
+            if operation.run(&mut transaction) {
+                transaction.keep_savepoint();
+            } else {
+                transaction.roll_back_to_savepoint();
+            }
+            completions.push(operation.into_completion());
+            let is_full = completions.len() >= BATCH_OPERATIONS_MAX
+                || transaction.dirty_bytes() >= BATCH_BYTES_MAX;
+            next = if is_full { None } else { self.next_of_batch() };
+        }
+        self.close_batch(transaction, completions);
+    }
+
+    fn close_batch(&self, transaction: WriteTransaction, completions: Vec<Completion>) {
+        if transaction.is_empty() {
+            // The operations may have seen transactions that are not durable yet.
+            let id = TransactionId(transaction.id().0 - 1);
+            drop(transaction);
+            self.write_sealed();
+            let outcome = match self.poison() {
+                Some(_) => Outcome::NotCommitted(StorageError::Poisoned),
+                None => Outcome::Committed(id),
+            };
+            return completions
+                .into_iter()
+                .for_each(|done| done(outcome.clone()));
+        }
+        lock(&self.merger.state).in_flight += 1;
+        match transaction.seal(completions) {
+            Ok(()) => {
+                lock(&self.merger.state).sealed_unseen = true;
+                self.merger.sealed.notify_one();
+            }
+            Err((error, completions)) => {
+                lock(&self.merger.state).in_flight -= 1;
+                for done in completions {
+                    done(Outcome::NotCommitted(error.clone()));
+                }
+            }
+        }
+    }
+
+    fn run_journal_thread(self: &Arc<Self>) {
+        loop {
+            let batches = {
+                let mut state = lock(&self.merger.state);
+                while !state.sealed_unseen {
+                    if state.is_writer_done {
+                        return;
+                    }
+                    state = self
+                        .merger
+                        .sealed
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                state.sealed_unseen = false;
+                state.in_flight
+            };
+            self.write_sealed();
+            lock(&self.merger.state).in_flight -= batches;
+            self.merger.work.notify_one();
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The environment: one directory, its files, its threads, and how transactions become durable.
+//!
+//! `open` makes or recovers one, `shared` is what all handles and threads share, `pipeline` writes
+//! sealed transactions, `merger` runs queued operations, `flush` moves committed pages into the
+//! data file, `recovery` replays the journal, `check` looks for damage.
+
+mod check;
+mod error;
+mod flush;
+mod handle;
+mod merger;
+mod open;
+mod options;
+mod pipeline;
+mod recovery;
+mod shared;
+mod states;
+mod statistics;
+
+pub use check::{CheckLevel, CheckReport};
+pub use error::{OpenError, WriteError};
+pub use handle::Environment;
+pub use merger::WriteHandle;
+pub use options::Options;
+pub use recovery::RecoveryReport;
+pub use statistics::Statistics;
+
+pub(crate) use merger::Completion;
+pub(crate) use shared::Shared;

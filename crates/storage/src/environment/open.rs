@@ -1,0 +1,256 @@
+//! Opening: lock, meta, recovery, a fresh journal. Creating is opening an empty directory.
+//!
+//! Invariants:
+//! - Nothing is written before the lock is held and the meta file was understood.
+//! - The meta file appears last when an environment is created: without it there is none.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jackdaw_io::{FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
+
+use super::error::OpenError;
+use super::options::Options;
+use super::recovery::{RecoveryReport, recover};
+use super::shared::{Parts, Shared};
+use crate::error::{Damage, StorageError};
+use crate::journal::{
+    JOURNAL_UNIT_BYTES, Journal, JournalOptions, JournalPosition, journal_number,
+};
+use crate::memory::{FileView, PageTable};
+use crate::meta::{EnvironmentId, META_NAME, META_TEMPORARY_NAME, Meta, MetaFile};
+use crate::page::PAGE_BYTES;
+use crate::transaction::{ReadTransaction, SpaceSummary, WriterState};
+use crate::tree::TreeRoot;
+
+const LOCK_NAME: &str = "LOCK";
+const JOURNAL_DIRECTORY: &str = "journal";
+
+/// Address space kept for the data file: 4 TiB, far below what a process has.
+const MAPPING_RESERVE_BYTES: u64 = 4 << 40;
+
+/// What `Environment::open` keeps.
+pub(super) struct Opened {
+    pub(super) shared: Arc<Shared>,
+    pub(super) lock: Box<dyn FileLock>,
+    pub(super) recovery: RecoveryReport,
+}
+
+/// Files of an environment before it runs.
+struct Files<'a> {
+    vfs: &'a Arc<dyn Vfs>,
+    directory: &'a Path,
+    journal_directory: PathBuf,
+}
+
+pub(super) fn open(
+    vfs: Arc<dyn Vfs>,
+    directory: &Path,
+    options: Options,
+) -> Result<Opened, OpenError> {
+    let started = vfs.monotonic_nanos();
+    let files = Files {
+        vfs: &vfs,
+        directory,
+        journal_directory: directory.join(JOURNAL_DIRECTORY),
+    };
+    let exists = files.meta_exists()?;
+    if !exists {
+        files.check_can_create(options)?;
+    }
+    let lock = files.lock()?;
+    let (meta_file, meta) = match exists {
+        true => MetaFile::open(&*vfs, directory)?,
+        false => files.create()?,
+    };
+    let data_file = files.open_data()?;
+    let (mut meta, mut recovery) = recover(
+        &*vfs,
+        directory,
+        &files.journal_directory,
+        &*data_file,
+        &meta,
+    )?;
+    files.start_fresh_journal(&meta_file, &mut meta)?;
+    let shared = files.share(options, data_file, meta_file, meta)?;
+    recovery.nanos = vfs.monotonic_nanos() - started;
+    Ok(Opened {
+        shared,
+        lock,
+        recovery,
+    })
+}
+
+impl Files<'_> {
+    fn io(&self, operation: &'static str) -> impl Fn(io::Error) -> StorageError + '_ {
+        move |source| StorageError::io(self.directory, operation, source)
+    }
+
+    fn meta_exists(&self) -> Result<bool, OpenError> {
+        let path = self.directory.join(META_NAME);
+        Ok(self.vfs.exists(&path).map_err(self.io("opening"))?)
+    }
+
+    /// A new environment goes into a missing or empty directory, or one where creating it was
+    /// interrupted.
+    fn check_can_create(&self, options: Options) -> Result<(), OpenError> {
+        if !options.create {
+            return Err(OpenError::Missing {
+                path: self.directory.to_owned(),
+            });
+        }
+        if !self
+            .vfs
+            .exists(self.directory)
+            .map_err(self.io("opening"))?
+        {
+            return Ok(());
+        }
+        let entries = self.vfs.list(self.directory).map_err(self.io("listing"))?;
+        let is_foreign = entries.iter().any(|entry| match entry.name.as_str() {
+            LOCK_NAME | JOURNAL_DIRECTORY | META_TEMPORARY_NAME => false,
+            Damage::DATA_FILE => entry.len_bytes > 0,
+            _ => true,
+        });
+        if is_foreign {
+            return Err(OpenError::NotAnEnvironment {
+                path: self.directory.to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> Result<Box<dyn FileLock>, OpenError> {
+        self.vfs
+            .create_directory(self.directory)
+            .map_err(self.io("creation"))?;
+        self.vfs
+            .lock(&self.directory.join(LOCK_NAME))
+            .map_err(|source| match source.kind() {
+                io::ErrorKind::WouldBlock => OpenError::InUse {
+                    path: self.directory.to_owned(),
+                },
+                _ => self.io("locking")(source).into(),
+            })
+    }
+
+    fn create(&self) -> Result<(MetaFile, Meta), OpenError> {
+        let io = self.io("creation");
+        self.vfs
+            .create_directory(&self.journal_directory)
+            .map_err(&io)?;
+        let data_path = self.directory.join(Damage::DATA_FILE);
+        if !self.vfs.exists(&data_path).map_err(&io)? {
+            let options = OpenOptions {
+                mode: OpenMode::CreateNew,
+                direct: false,
+            };
+            self.vfs.open(&data_path, options).map_err(&io)?;
+        }
+        self.vfs.sync_directory(self.directory).map_err(&io)?;
+        let mut random = [0; 24];
+        self.vfs.fill_random(&mut random);
+        let (id, salt) = random.split_at(16);
+        let meta = Meta {
+            environment_id: EnvironmentId(id.try_into().expect("16 bytes were split off")),
+            sequence: 0,
+            position: JournalPosition {
+                number: 0,
+                offset: 0,
+                transaction: 0,
+                chain: 0,
+            },
+            page_count: 0,
+            catalog_root: TreeRoot::empty(),
+            salt: u64::from_le_bytes(salt.try_into().expect("8 bytes are left")),
+            is_clean: true,
+        };
+        let file = MetaFile::create(&**self.vfs, self.directory, &meta)?;
+        Ok((file, meta))
+    }
+
+    fn open_data(&self) -> Result<Arc<dyn VfsFile>, OpenError> {
+        let path = self.directory.join(Damage::DATA_FILE);
+        let options = OpenOptions {
+            mode: OpenMode::ReadWrite,
+            direct: false,
+        };
+        let opened = self.vfs.open(&path, options);
+        Ok(opened.map_err(|source| StorageError::io(&path, "opening", source))?)
+    }
+
+    /// Points the meta file behind everything replayed, at a journal file that does not exist yet,
+    /// and removes the old ones.
+    fn start_fresh_journal(&self, meta_file: &MetaFile, meta: &mut Meta) -> Result<(), OpenError> {
+        let io = self.io("recovery");
+        let entries = self.vfs.list(&self.journal_directory).map_err(&io)?;
+        let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+        let newest = names
+            .iter()
+            .filter_map(|name| journal_number(name))
+            .max()
+            .unwrap_or(0);
+        meta.position.number = newest.max(meta.position.number) + 1;
+        meta.position.offset = JOURNAL_UNIT_BYTES as u64;
+        meta.sequence += 1;
+        meta.is_clean = false;
+        meta_file.write(meta)?;
+        for name in names {
+            self.vfs
+                .remove_file(&self.journal_directory.join(name))
+                .map_err(&io)?;
+        }
+        Ok(self
+            .vfs
+            .sync_directory(&self.journal_directory)
+            .map_err(&io)?)
+    }
+
+    fn share(
+        &self,
+        options: Options,
+        data_file: Arc<dyn VfsFile>,
+        meta_file: MetaFile,
+        meta: Meta,
+    ) -> Result<Arc<Shared>, OpenError> {
+        let io = self.io("mapping");
+        let file_pages = data_file.len_bytes().map_err(&io)? / PAGE_BYTES as u64;
+        let reserve = MAPPING_RESERVE_BYTES.min(PageTable::PAGES_MAX * PAGE_BYTES as u64);
+        let view = FileView::new(data_file.map(reserve).map_err(&io)?);
+        view.cover(file_pages * PAGE_BYTES as u64).map_err(&io)?;
+        let journal_options = JournalOptions {
+            file_bytes_min: options.journal_file_bytes_min,
+            file_bytes_max: options.journal_file_bytes_max,
+            durability: options.durability,
+        };
+        let journal = Journal::new(
+            Arc::clone(self.vfs),
+            self.journal_directory.clone(),
+            meta.environment_id,
+            journal_options,
+            meta.position,
+        );
+        let (transaction, page_count) = (meta.position.transaction, meta.page_count);
+        let catalog_root = meta.catalog_root;
+        let shared = Shared::new(Parts {
+            vfs: Arc::clone(self.vfs),
+            directory: self.directory.to_owned(),
+            options,
+            view,
+            data_file,
+            journal,
+            meta_file,
+            meta,
+            file_pages,
+        });
+        let space = SpaceSummary::load(&ReadTransaction::begin(&shared)?, page_count)?;
+        shared.return_writer(WriterState {
+            transaction,
+            catalog_root,
+            page_count,
+            space,
+        });
+        Ok(shared)
+    }
+}

@@ -1,0 +1,351 @@
+//! What all handles, transactions and threads of one environment share.
+//!
+//! Threads: see each field. Lock order: writer slot, then pipeline stage, then the journal's own.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use jackdaw_base::hash::xxh3_64;
+use jackdaw_base::sync::{AtomicU64, Ordering};
+use jackdaw_io::{Vfs, VfsFile};
+
+use super::merger::Merger;
+use super::options::Options;
+use super::states::CommittedStates;
+use super::statistics::Counters;
+use crate::error::{Damage, DamageKind, StorageError};
+use crate::journal::{Journal, JournalPosition};
+use crate::memory::{FileView, Frames, Location, OwnedFrame, PageTable, ReaderPin, Readers};
+use crate::meta::{Meta, MetaFile};
+use crate::page::{self, PAGE_BYTES, Page, PageKind, PageNumber, run_page_count};
+use crate::transaction::{SealedTransaction, WriterState};
+
+/// Length of the checksum field at the start of a page.
+pub(crate) const CHECKSUM_BYTES: usize = 8;
+
+/// See the file head.
+pub(crate) struct Shared {
+    pub(crate) vfs: Arc<dyn Vfs>,
+    pub(crate) directory: PathBuf,
+    pub(crate) options: Options,
+    pub(crate) frames: Frames,
+    pub(crate) table: PageTable,
+    pub(crate) readers: Arc<Readers>,
+    pub(crate) view: FileView,
+    pub(crate) data_file: Arc<dyn VfsFile>,
+    pub(crate) journal: Journal,
+    pub(crate) states: CommittedStates,
+    pub(crate) counters: Counters,
+    pub(crate) merger: Merger,
+    /// Seed of page checksums.
+    pub(crate) salt: u64,
+    /// Length of the data file in pages; changed by the flusher.
+    pub(super) file_pages: AtomicU64,
+    /// Last transaction that new readers see.
+    visible: AtomicU64,
+    /// The first failed write or sync; nothing is written after it.
+    poison: OnceLock<StorageError>,
+    writer: Mutex<WriterSlot>,
+    writer_free: Condvar,
+    pub(super) sealed: Mutex<SealedQueue>,
+    /// Held by who writes sealed transactions.
+    pub(super) stage: Mutex<Vec<Vec<u8>>>,
+    pub(super) flush: Mutex<FlushState>,
+    pub(super) flush_signal: Mutex<FlushSignal>,
+    pub(super) flush_wanted: Condvar,
+    pub(super) flush_done: Condvar,
+}
+
+struct WriterSlot {
+    state: Option<WriterState>,
+}
+
+/// Sealed transactions on their way to the journal, in order.
+#[derive(Default)]
+pub(super) struct SealedQueue {
+    pub(super) waiting: VecDeque<SealedTransaction>,
+    /// Written, but not in the data file yet.
+    pub(super) unflushed: VecDeque<UnflushedTransaction>,
+}
+
+/// What the flusher needs to know of a transaction.
+pub(super) struct UnflushedTransaction {
+    pub(super) transaction: u64,
+    pub(super) pages: Vec<PageNumber>,
+    pub(super) state: super::states::CommittedState,
+    /// Position in the journal behind its record.
+    pub(super) position: JournalPosition,
+}
+
+/// The flusher's own.
+pub(super) struct FlushState {
+    pub(super) meta_file: MetaFile,
+    pub(super) meta: Meta,
+}
+
+/// Between the flusher's thread and everyone else.
+#[derive(Default)]
+pub(super) struct FlushSignal {
+    pub(super) is_wanted: bool,
+    pub(super) is_stopping: bool,
+    /// Counts finished flushes.
+    pub(super) rounds: u64,
+}
+
+/// The parts of [`Shared`] that opening prepares.
+pub(super) struct Parts {
+    pub(super) vfs: Arc<dyn Vfs>,
+    pub(super) directory: PathBuf,
+    pub(super) options: Options,
+    pub(super) view: FileView,
+    pub(super) data_file: Arc<dyn VfsFile>,
+    pub(super) journal: Journal,
+    pub(super) meta_file: MetaFile,
+    pub(super) meta: Meta,
+    pub(super) file_pages: u64,
+}
+
+impl Shared {
+    pub(super) fn new(parts: Parts) -> Arc<Shared> {
+        let transaction = parts.meta.position.transaction;
+        let states = CommittedStates::new();
+        let state = super::states::CommittedState {
+            catalog_root: parts.meta.catalog_root,
+            page_count: parts.meta.page_count,
+        };
+        states.write(transaction, &state);
+        Arc::new(Shared {
+            vfs: parts.vfs,
+            directory: parts.directory,
+            options: parts.options,
+            frames: Frames::new(),
+            table: PageTable::new(),
+            readers: Readers::new(),
+            view: parts.view,
+            data_file: parts.data_file,
+            journal: parts.journal,
+            states,
+            counters: Counters::default(),
+            merger: Merger::default(),
+            salt: parts.meta.salt,
+            file_pages: AtomicU64::new(parts.file_pages),
+            visible: AtomicU64::new(transaction),
+            poison: OnceLock::new(),
+            writer: Mutex::new(WriterSlot { state: None }),
+            writer_free: Condvar::new(),
+            sealed: Mutex::new(SealedQueue::default()),
+            stage: Mutex::new(Vec::new()),
+            flush: Mutex::new(FlushState {
+                meta_file: parts.meta_file,
+                meta: parts.meta,
+            }),
+            flush_signal: Mutex::new(FlushSignal::default()),
+            flush_wanted: Condvar::new(),
+            flush_done: Condvar::new(),
+        })
+    }
+
+    /// Last transaction that new readers see.
+    pub(crate) fn visible(&self) -> u64 {
+        self.visible.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn set_visible(&self, transaction: u64) {
+        self.visible.store(transaction, Ordering::SeqCst);
+    }
+
+    /// The failure after which nothing is written any more.
+    pub(crate) fn poison(&self) -> Option<StorageError> {
+        self.poison.get().cloned()
+    }
+
+    /// Refuses all further writes because of `error`; the first one stays.
+    pub(super) fn set_poison(&self, error: StorageError) {
+        let _ = self.poison.set(error);
+    }
+
+    pub(crate) fn register_reader(
+        &self,
+        visible: impl Fn() -> u64,
+    ) -> Result<(ReaderPin, u64), StorageError> {
+        self.readers.register(visible).ok_or(StorageError::Limit {
+            what: "open snapshots",
+            max: 65_536,
+        })
+    }
+
+    pub(crate) fn allocate_frame(&self, page_count: u32) -> Result<OwnedFrame, StorageError> {
+        self.frames.allocate(page_count).ok_or(StorageError::Limit {
+            what: "bytes of unflushed pages",
+            max: 128 << 30,
+        })
+    }
+
+    /// Waits until no other writer is active and takes its state.
+    pub(crate) fn take_writer(&self) -> WriterState {
+        let mut slot = lock(&self.writer);
+        loop {
+            if let Some(state) = slot.state.take() {
+                return state;
+            }
+            slot = self
+                .writer_free
+                .wait(slot)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(crate) fn return_writer(&self, state: WriterState) {
+        lock(&self.writer).state = Some(state);
+        self.writer_free.notify_one();
+    }
+
+    /// Queues a sealed transaction for the journal and lets the next writer start behind it.
+    pub(crate) fn hand_over(&self, sealed: SealedTransaction, writer: WriterState) {
+        let state = super::states::CommittedState {
+            catalog_root: sealed.catalog_root,
+            page_count: sealed.page_count,
+        };
+        self.states.write(sealed.transaction, &state);
+        lock(&self.sealed).waiting.push_back(sealed);
+        self.return_writer(writer);
+    }
+
+    /// The page as `snapshot` sees it.
+    #[inline]
+    pub(crate) fn committed_page<'a>(
+        &'a self,
+        number: PageNumber,
+        snapshot: u64,
+        pin: &'a ReaderPin,
+    ) -> Result<&'a Page, StorageError> {
+        let bytes = match self.table.find(number, snapshot, &self.frames) {
+            Location::Frame(frame) if self.frames.page_count(frame) > 0 => {
+                self.frames.published(frame, pin)
+            }
+            Location::File { validated: true } => self
+                .view
+                .pages(number, 1, pin)
+                .ok_or_else(|| past_the_end(number))?,
+            Location::File { validated: false } => return self.first_touch(number, pin),
+            Location::Frame(_) => return Err(without_content(number)),
+        };
+        Ok(Page::from_bytes(&bytes[..PAGE_BYTES]).expect("frames and views are whole pages"))
+    }
+
+    /// The overflow run as `snapshot` sees it.
+    pub(crate) fn committed_run<'a>(
+        &'a self,
+        number: PageNumber,
+        pages: u32,
+        snapshot: u64,
+        pin: &'a ReaderPin,
+    ) -> Result<&'a [u8], StorageError> {
+        let (bytes, is_validated) = match self.table.find(number, snapshot, &self.frames) {
+            Location::Frame(frame) if self.frames.page_count(frame) == pages => {
+                return Ok(self.frames.published(frame, pin));
+            }
+            Location::Frame(_) => return Err(Shared::wrong_run(number)),
+            Location::File { validated } => {
+                let bytes = self.view.pages(number, pages, pin);
+                (bytes.ok_or_else(|| past_the_end(number))?, validated)
+            }
+        };
+        if !is_validated {
+            self.validate(number, bytes)?;
+            self.table.mark_validated(number);
+        }
+        Ok(bytes)
+    }
+
+    #[cold]
+    fn first_touch<'a>(
+        &'a self,
+        number: PageNumber,
+        pin: &'a ReaderPin,
+    ) -> Result<&'a Page, StorageError> {
+        let one = self
+            .view
+            .pages(number, 1, pin)
+            .ok_or_else(|| past_the_end(number))?;
+        let head = Page::from_bytes(one).expect("views are whole pages");
+        let header = head.header();
+        let bytes = if header.kind == PageKind::Overflow as u8 {
+            let pages = run_page_count(header.overflow_len());
+            self.view
+                .pages(number, pages, pin)
+                .ok_or_else(|| past_the_end(number))?
+        } else {
+            one
+        };
+        self.validate(number, bytes)?;
+        self.table.mark_validated(number);
+        Ok(head)
+    }
+
+    /// Checks checksum, number and structure of a page or run of the data file.
+    pub(crate) fn validate(&self, number: PageNumber, bytes: &[u8]) -> Result<(), StorageError> {
+        self.counters.pages_validated.add(1);
+        let head = Page::from_bytes(&bytes[..PAGE_BYTES]).expect("at least one page");
+        let expected = head.header().checksum.get();
+        let actual = self.checksum(number, bytes);
+        if expected != actual {
+            let what = DamageKind::Checksum { expected, actual };
+            return Err(StorageError::corrupt_page(number, what));
+        }
+        if head.number() != number {
+            let what = DamageKind::PageNumber {
+                expected: number.0,
+                actual: head.number().0,
+            };
+            return Err(StorageError::corrupt_page(number, what));
+        }
+        Ok(page::validate(head)?)
+    }
+
+    /// Checksum of a page or run: everything behind the checksum field, seeded by where it is.
+    pub(crate) fn checksum(&self, number: PageNumber, bytes: &[u8]) -> u64 {
+        page_checksum(self.salt, number, bytes)
+    }
+
+    /// A run was asked for with another length than it has.
+    #[cold]
+    pub(crate) fn wrong_run(number: PageNumber) -> StorageError {
+        let what = DamageKind::Pointer {
+            what: "an overflow value",
+            target: number.0,
+        };
+        StorageError::corrupt_page(number, what)
+    }
+}
+
+/// Checksum of a page or run of an environment with this salt.
+pub(super) fn page_checksum(salt: u64, number: PageNumber, bytes: &[u8]) -> u64 {
+    xxh3_64(&bytes[CHECKSUM_BYTES..], salt ^ number.0)
+}
+
+#[cold]
+fn past_the_end(number: PageNumber) -> StorageError {
+    Damage::on_page(
+        number,
+        DamageKind::Pointer {
+            what: "a tree",
+            target: number.0,
+        },
+    )
+    .into()
+}
+
+#[cold]
+fn without_content(number: PageNumber) -> StorageError {
+    let what = DamageKind::Pointer {
+        what: "a tree",
+        target: number.0,
+    };
+    StorageError::corrupt_page(number, what)
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

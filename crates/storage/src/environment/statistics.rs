@@ -1,0 +1,103 @@
+//! Numbers about an environment: what it did, what it holds in memory, what it has on disk.
+
+use jackdaw_base::sync::{AtomicU64, Ordering};
+
+use super::recovery::RecoveryReport;
+use super::shared::Shared;
+use crate::page::PAGE_BYTES;
+
+/// A number that only grows.
+#[derive(Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, amount: u64) {
+        self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What an environment counts since it was opened.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) transactions: Counter,
+    pub(crate) operations: Counter,
+    pub(crate) journal_writes: Counter,
+    pub(crate) journal_bytes: Counter,
+    pub(crate) difference_bytes: Counter,
+    pub(crate) pages_flushed: Counter,
+    pub(crate) flushes: Counter,
+    pub(crate) pages_validated: Counter,
+}
+
+/// A moment's numbers; see [`Environment::statistics`](super::Environment::statistics).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Last durable transaction.
+    pub transaction: u64,
+    /// Length of the data file in pages, free ones included.
+    pub page_count: u64,
+    /// Length of the data file on disk in bytes, with what it grew ahead.
+    pub file_bytes: u64,
+    /// Bytes of page versions in memory.
+    pub scratch_bytes: u64,
+    /// Journal bytes that recovery would read.
+    pub journal_live_bytes: u64,
+    /// Transactions committed since opening.
+    pub transactions: u64,
+    /// Operations in them.
+    pub operations: u64,
+    /// Writes to the journal since opening; several transactions may share one.
+    pub journal_writes: u64,
+    /// Bytes written to the journal since opening.
+    pub journal_bytes: u64,
+    /// Bytes of page differences before compression since opening.
+    pub difference_bytes: u64,
+    /// Pages written into the data file since opening.
+    pub pages_flushed: u64,
+    /// Flushes since opening.
+    pub flushes: u64,
+    /// Pages whose checksum was computed on first touch since opening.
+    pub pages_validated: u64,
+    /// Open snapshots.
+    pub reader_count: u64,
+    /// How many transactions the oldest of them lies behind.
+    pub oldest_reader_lag: u64,
+    /// What opening had to repair.
+    pub recovery: RecoveryReport,
+}
+
+impl Shared {
+    pub(super) fn statistics(&self, recovery: &RecoveryReport) -> Statistics {
+        let counters = &self.counters;
+        let transaction = self.visible();
+        let file_pages = self.file_pages.load(Ordering::Relaxed);
+        let page_count = self
+            .states
+            .read(transaction)
+            .map_or(0, |state| state.page_count);
+        let oldest = self.readers.oldest_snapshot().unwrap_or(transaction);
+        Statistics {
+            transaction,
+            page_count,
+            file_bytes: file_pages * PAGE_BYTES as u64,
+            scratch_bytes: self.frames.bytes_in_use() as u64,
+            journal_live_bytes: self.journal.live_bytes(),
+            transactions: counters.transactions.get(),
+            operations: counters.operations.get(),
+            journal_writes: counters.journal_writes.get(),
+            journal_bytes: counters.journal_bytes.get(),
+            difference_bytes: counters.difference_bytes.get(),
+            pages_flushed: counters.pages_flushed.get(),
+            flushes: counters.flushes.get(),
+            pages_validated: counters.pages_validated.get(),
+            reader_count: self.readers.count() as u64,
+            oldest_reader_lag: transaction.saturating_sub(oldest),
+            recovery: recovery.clone(),
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Appends records to journal files, switches files, and keeps room prepared.
+//!
+//! Room first: a transaction reserves the most it can need before it is sealed, and the reserve
+//! always fits the prepared next file. So a full disk is found while the transaction can still be
+//! rolled back, never in the middle of a durable write.
+//!
+//! Invariants:
+//! - Records of one environment are appended in transaction order, by one thread at a time.
+//! - A file is written from start to end once per use; re-use gives it a new name, number and salt.
+//! - After a failed append nothing more is appended (the caller poisons the environment).
+//!
+//! Threads: `append` under the commit pipeline's lock; `reserve` and `reclaim` from anywhere.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jackdaw_base::sync::{AtomicU64, Ordering};
+use jackdaw_io::{AlignedBuffer, Durability, OpenMode, OpenOptions, Vfs, VfsFile};
+
+use super::file::{JournalFileHeader, JournalFileStart, journal_name};
+use super::reader::JournalPosition;
+use super::record::{JOURNAL_UNIT_BYTES, TransactionRecord};
+use crate::error::StorageError;
+use crate::meta::EnvironmentId;
+
+/// Zeros written at once when a file is prepared.
+const ZERO_CHUNK_BYTES: usize = 1 << 20;
+
+/// How journal files are made and written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JournalOptions {
+    /// Length of the first file; later ones double up to `file_bytes_max`.
+    pub(crate) file_bytes_min: u64,
+    pub(crate) file_bytes_max: u64,
+    pub(crate) durability: Durability,
+}
+
+/// See the file head.
+pub(crate) struct Journal {
+    vfs: Arc<dyn Vfs>,
+    directory: PathBuf,
+    environment_id: EnvironmentId,
+    options: JournalOptions,
+    room: Mutex<Room>,
+    appender: Mutex<Appender>,
+    live_bytes: AtomicU64,
+}
+
+struct JournalFile {
+    file: Arc<dyn VfsFile>,
+    path: PathBuf,
+    capacity_bytes: u64,
+}
+
+/// Files that hold no live record, and what is promised to transactions on their way.
+#[derive(Default)]
+struct Room {
+    prepared: Option<JournalFile>,
+    recycled: Vec<JournalFile>,
+    reserved_bytes: u64,
+    /// Length of the newest file, for doubling.
+    last_capacity_bytes: u64,
+    temporary_count: u64,
+}
+
+struct Appender {
+    current: Option<CurrentFile>,
+    position: JournalPosition,
+    /// Files before the current one that hold records not yet in the data file, oldest first.
+    earlier: VecDeque<EarlierFile>,
+    buffer: AlignedBuffer,
+    encoded: Vec<u8>,
+}
+
+struct CurrentFile {
+    file: JournalFile,
+    salt: u64,
+}
+
+struct EarlierFile {
+    file: JournalFile,
+    last_transaction: u64,
+}
+
+impl Journal {
+    /// A journal that continues after `position`, in a new file of number `position.number`.
+    pub(crate) fn new(
+        vfs: Arc<dyn Vfs>,
+        directory: PathBuf,
+        environment_id: EnvironmentId,
+        options: JournalOptions,
+        position: JournalPosition,
+    ) -> Journal {
+        let appender = Appender {
+            current: None,
+            position,
+            earlier: VecDeque::new(),
+            buffer: AlignedBuffer::new(),
+            encoded: Vec::new(),
+        };
+        Journal {
+            vfs,
+            directory,
+            environment_id,
+            options,
+            room: Mutex::new(Room::default()),
+            appender: Mutex::new(appender),
+            live_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Promises room for a record with at most `payload_bytes_max` of payload.
+    ///
+    /// # Errors
+    /// When the disk has no room for another journal file: nothing was written.
+    pub(crate) fn reserve(&self, payload_bytes_max: usize) -> Result<u64, StorageError> {
+        let bytes = TransactionRecord::bytes_max(payload_bytes_max);
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let needed = room.reserved_bytes + bytes + JOURNAL_UNIT_BYTES as u64;
+        if room
+            .prepared
+            .as_ref()
+            .is_none_or(|file| file.capacity_bytes < needed)
+        {
+            let file = self.prepare(&mut room, needed)?;
+            if let Some(small) = room.prepared.replace(file) {
+                room.recycled.push(small);
+            }
+        }
+        room.reserved_bytes += bytes;
+        Ok(bytes)
+    }
+
+    /// Takes a promise back.
+    pub(crate) fn release(&self, reserved_bytes: u64) {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        room.reserved_bytes -= reserved_bytes;
+    }
+
+    /// A file of at least `needed` bytes, recycled or new.
+    fn prepare(&self, room: &mut Room, needed: u64) -> Result<JournalFile, StorageError> {
+        let recycled = room
+            .recycled
+            .iter()
+            .position(|file| file.capacity_bytes >= needed);
+        if let Some(position) = recycled {
+            return Ok(room.recycled.swap_remove(position));
+        }
+        let doubled = (room.last_capacity_bytes * 2)
+            .clamp(self.options.file_bytes_min, self.options.file_bytes_max);
+        let capacity_bytes = doubled
+            .max(needed)
+            .next_multiple_of(JOURNAL_UNIT_BYTES as u64);
+        room.temporary_count += 1;
+        let path = self
+            .directory
+            .join(format!("prepared-{}.tmp", room.temporary_count));
+        let file = self.create(path, capacity_bytes)?;
+        room.last_capacity_bytes = capacity_bytes;
+        Ok(file)
+    }
+
+    fn create(&self, path: PathBuf, capacity_bytes: u64) -> Result<JournalFile, StorageError> {
+        let io = |source| StorageError::io(&path, "preparation", source);
+        if self.vfs.exists(&path).map_err(io)? {
+            self.vfs.remove_file(&path).map_err(io)?;
+        }
+        let options = OpenOptions {
+            mode: OpenMode::CreateNew,
+            direct: true,
+        };
+        let file = self.vfs.open(&path, options).map_err(io)?;
+        if let Err(source) = fill(&*file, capacity_bytes, self.options.durability) {
+            // The name must not hold the space that was just found missing.
+            let _ = self.vfs.remove_file(&path);
+            return Err(if source.kind() == std::io::ErrorKind::StorageFull {
+                StorageError::Full
+            } else {
+                io(source)
+            });
+        }
+        Ok(JournalFile {
+            file,
+            path,
+            capacity_bytes,
+        })
+    }
+
+    /// Appends the records of transactions in order with one write; gives the position behind each
+    /// and the bytes written. Durable when it returns, for environments with full durability.
+    ///
+    /// # Errors
+    /// The outcome is unknown; the caller must not append again.
+    pub(crate) fn append(
+        &self,
+        records: &[TransactionRecord<'_>],
+    ) -> Result<(Vec<JournalPosition>, u64), StorageError> {
+        let mut appender = self.lock_appender();
+        let appender = &mut *appender;
+        let mut written_bytes = 0;
+        let mut positions = Vec::with_capacity(records.len());
+        appender.buffer.clear();
+        for record in records {
+            let room_bytes = TransactionRecord::bytes_max(record.payload.len());
+            if !appender.has_room(room_bytes) {
+                written_bytes += self.write_buffer(appender)?;
+                self.switch_file(appender, record.transaction)?;
+            }
+            appender.encode(record);
+            let offset = appender.position.offset + appender.buffer.len() as u64;
+            positions.push(JournalPosition {
+                offset,
+                ..appender.position
+            });
+        }
+        written_bytes += self.write_buffer(appender)?;
+        self.count_live_bytes(appender);
+        Ok((positions, written_bytes))
+    }
+
+    fn write_buffer(&self, appender: &mut Appender) -> Result<u64, StorageError> {
+        let len_bytes = appender.buffer.len() as u64;
+        if let (Some(current), false) = (&appender.current, appender.buffer.is_empty()) {
+            let file = &current.file;
+            file.file
+                .write_at(
+                    &appender.buffer,
+                    appender.position.offset,
+                    self.options.durability,
+                )
+                .map_err(|source| StorageError::io(&file.path, "write", source))?;
+            appender.position.offset += len_bytes;
+            appender.buffer.clear();
+        }
+        Ok(len_bytes)
+    }
+
+    /// Starts the prepared file as the next journal.
+    fn switch_file(&self, appender: &mut Appender, first: u64) -> Result<(), StorageError> {
+        let mut file = {
+            let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+            room.prepared
+                .take()
+                .expect("every transaction on its way has reserved room")
+        };
+        if let Some(done) = appender.current.take() {
+            appender.earlier.push_back(EarlierFile {
+                file: done.file,
+                last_transaction: first - 1,
+            });
+            appender.position.number += 1;
+        }
+        let path = self.directory.join(journal_name(appender.position.number));
+        let io = |source| StorageError::io(&path, "start", source);
+        self.vfs.rename(&file.path, &path).map_err(io)?;
+        self.vfs.sync_directory(&self.directory).map_err(io)?;
+        let mut salt = [0; 8];
+        self.vfs.fill_random(&mut salt);
+        let salt = u64::from_le_bytes(salt);
+        let start = JournalFileStart {
+            number: appender.position.number,
+            environment_id: self.environment_id,
+            salt,
+            capacity_bytes: file.capacity_bytes,
+            first_transaction: first,
+            previous_chain: appender.position.chain,
+        };
+        let mut block = AlignedBuffer::zeroed(JOURNAL_UNIT_BYTES);
+        JournalFileHeader::encode(&start, &mut block);
+        file.file
+            .write_at(&block, 0, self.options.durability)
+            .map_err(io)?;
+        file.path = path;
+        appender.position.offset = JOURNAL_UNIT_BYTES as u64;
+        appender.current = Some(CurrentFile { file, salt });
+        Ok(())
+    }
+
+    /// Makes everything appended so far durable; for environments that do not sync each commit.
+    pub(crate) fn sync(&self) -> Result<(), StorageError> {
+        let appender = self.lock_appender();
+        let files = appender.earlier.iter().map(|earlier| &earlier.file);
+        for file in files.chain(appender.current.iter().map(|current| &current.file)) {
+            file.file
+                .sync()
+                .map_err(|source| StorageError::io(&file.path, "sync", source))?;
+        }
+        Ok(())
+    }
+
+    /// Takes back files whose records are all at or before `transaction`.
+    pub(crate) fn reclaim(&self, transaction: u64) {
+        let mut appender = self.lock_appender();
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        while appender
+            .earlier
+            .front()
+            .is_some_and(|file| file.last_transaction <= transaction)
+        {
+            if let Some(earlier) = appender.earlier.pop_front() {
+                room.recycled.push(earlier.file);
+            }
+        }
+        self.count_live_bytes(&appender);
+        // One spare beside the prepared file is enough; the others give their space back.
+        while room.recycled.len() > 2 {
+            if let Some(file) = room.recycled.pop() {
+                // A file that stays is found and removed at the next open.
+                let _ = self.vfs.remove_file(&file.path);
+            }
+        }
+    }
+
+    /// Bytes that recovery would read now.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.live_bytes.load(Ordering::Relaxed)
+    }
+
+    fn count_live_bytes(&self, appender: &Appender) {
+        let earlier: u64 = appender
+            .earlier
+            .iter()
+            .map(|file| file.file.capacity_bytes)
+            .sum();
+        let current = appender
+            .current
+            .as_ref()
+            .map_or(0, |_| appender.position.offset);
+        self.live_bytes.store(earlier + current, Ordering::Relaxed);
+    }
+
+    fn lock_appender(&self) -> MutexGuard<'_, Appender> {
+        self.appender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Appender {
+    fn has_room(&self, record_bytes: u64) -> bool {
+        self.current.as_ref().is_some_and(|current| {
+            let end = self.position.offset + self.buffer.len() as u64 + record_bytes;
+            end <= current.file.capacity_bytes
+        })
+    }
+
+    fn encode(&mut self, record: &TransactionRecord<'_>) {
+        let salt = self
+            .current
+            .as_ref()
+            .expect("a file was started above")
+            .salt;
+        self.position.chain = record.encode(salt, self.position.chain, &mut self.encoded);
+        self.position.transaction = record.transaction;
+        self.buffer.extend_from_slice(&self.encoded);
+        self.buffer.pad_to_alignment();
+    }
+}
+
+/// Reserves the space of a journal file. For durable commits it is also written once: the first
+/// write to a reserved but unwritten extent makes the file system commit metadata of its own.
+fn fill(file: &dyn VfsFile, len_bytes: u64, durability: Durability) -> std::io::Result<()> {
+    file.allocate(0, len_bytes)?;
+    if durability == Durability::None {
+        return Ok(());
+    }
+    let zeros = AlignedBuffer::zeroed(ZERO_CHUNK_BYTES.min(len_bytes as usize));
+    let mut offset = 0;
+    while offset < len_bytes {
+        let chunk = (len_bytes - offset).min(zeros.len() as u64) as usize;
+        file.write_at(&zeros[..chunk], offset, Durability::None)?;
+        offset += chunk as u64;
+    }
+    file.sync()
+}

@@ -1,0 +1,364 @@
+//! Scratch memory: frames that hold page versions between a transaction and the data file.
+//!
+//! Life of a frame: `allocate` (owned by one write transaction, mutable) -> `publish` (shared,
+//! never changed again) -> `retire` (no longer found through the page table) -> `reclaim` (free
+//! again, once no reader is left that may have found it). This module is one of the few with
+//! `unsafe`: everything that hands out bytes of a frame is here.
+//!
+//! Invariants:
+//! - An [`OwnedFrame`] is the only handle of its bytes; it is not `Clone` and `publish` eats it.
+//! - A published frame's bytes change only after it was retired in epoch `e` and reclaimed with an
+//!   oldest reader epoch of at least `e`; a [`ReaderPin`] from before `e` prevents that.
+//! - Entries and slabs have stable addresses until the whole store is dropped.
+//!
+//! Threads: the writer allocates and publishes, the flusher retires, both reclaim (one mutex);
+//! readers only load from entries.
+#![expect(
+    unsafe_code,
+    reason = "hands out references into frames that outlive any borrow of a lock"
+)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::VecDeque;
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jackdaw_base::lazy_array::LazyArray;
+use jackdaw_base::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use super::ReaderPin;
+use crate::page::PAGE_BYTES;
+
+/// Entries of one block; a block of single pages is one 2 MiB slab, a huge page. 65,536 blocks
+/// make 128 GiB of page versions.
+const ENTRIES_PER_BLOCK: usize = 256;
+/// Alignment of frames: that of direct I/O.
+const FRAME_ALIGNMENT: usize = 4096;
+
+/// Names a published or owned frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FrameId(u32);
+
+impl FrameId {
+    pub(crate) fn from_raw(raw: u64) -> FrameId {
+        FrameId(u32::try_from(raw).expect("frame numbers stay below 65,536 * 256"))
+    }
+
+    pub(crate) fn raw(self) -> u64 {
+        u64::from(self.0)
+    }
+}
+
+/// A frame that only its holder can see. Give it back with [`Frames::release`] or
+/// [`Frames::publish`]; one that is dropped stays allocated until the store is dropped.
+#[derive(Debug)]
+pub(crate) struct OwnedFrame {
+    id: FrameId,
+}
+
+struct Entry {
+    data: AtomicPtr<u8>,
+    /// 0 for a marker: a version that says "this page has no content of its own".
+    page_count: AtomicU32,
+    transaction: AtomicU64,
+    /// Next older version, as a page table slot value.
+    older: AtomicU64,
+}
+
+#[derive(Default)]
+struct FreeLists {
+    singles: Vec<FrameId>,
+    /// Entries without memory: for runs (their memory is allocated and freed each time) and markers.
+    bare: Vec<FrameId>,
+    retired: VecDeque<(u64, FrameId)>,
+    slabs: Vec<*mut u8>,
+    block_count: usize,
+}
+
+// SAFETY: the raw pointers are owned memory that is only freed in `Drop`, with exclusive access.
+unsafe impl Send for FreeLists {}
+
+/// The scratch memory of one environment.
+pub(crate) struct Frames {
+    blocks: LazyArray<Box<[Entry]>>,
+    free: Mutex<FreeLists>,
+    bytes_in_use: AtomicUsize,
+}
+
+impl Frames {
+    pub(crate) fn new() -> Frames {
+        Frames {
+            blocks: LazyArray::new(),
+            free: Mutex::new(FreeLists::default()),
+            bytes_in_use: AtomicUsize::new(0),
+        }
+    }
+
+    /// A frame of `page_count` pages with unspecified (but initialized) content. `None` when all
+    /// 128 GiB of frames are in use.
+    pub(crate) fn allocate(&self, page_count: u32) -> Option<OwnedFrame> {
+        let mut free = self.lock();
+        let id = if page_count == 1 {
+            if free.singles.is_empty() {
+                self.add_slab(&mut free)?;
+            }
+            free.singles.pop()?
+        } else {
+            if free.bare.is_empty() {
+                self.add_bare_block(&mut free)?;
+            }
+            let id = free.bare.pop()?;
+            let data = if page_count == 0 {
+                ptr::null_mut()
+            } else {
+                allocate_bytes(page_count)
+            };
+            self.entry(id).data.store(data, Ordering::Release);
+            id
+        };
+        self.bytes_in_use
+            .fetch_add(page_count as usize * PAGE_BYTES, Ordering::Relaxed);
+        self.entry(id)
+            .page_count
+            .store(page_count, Ordering::Release);
+        Some(OwnedFrame { id })
+    }
+
+    /// The bytes of an owned frame.
+    pub(crate) fn owned<'a>(&'a self, frame: &'a OwnedFrame) -> &'a [u8] {
+        let (data, len_bytes) = self.memory(frame.id);
+        // SAFETY: the memory is initialized, `len_bytes` long and lives as long as `self`; the
+        // shared borrow of the only handle excludes writers.
+        unsafe { std::slice::from_raw_parts(data, len_bytes) }
+    }
+
+    /// The bytes of an owned frame, for writing.
+    pub(crate) fn owned_mut<'a>(&'a self, frame: &'a mut OwnedFrame) -> &'a mut [u8] {
+        let (data, len_bytes) = self.memory(frame.id);
+        // SAFETY: as in `owned`; the exclusive borrow of the only handle excludes everyone else.
+        unsafe { std::slice::from_raw_parts_mut(data, len_bytes) }
+    }
+
+    /// The bytes of a published frame that was found through the page table under `pin`.
+    pub(crate) fn published<'a>(&'a self, id: FrameId, _pin: &'a ReaderPin) -> &'a [u8] {
+        let (data, len_bytes) = self.memory(id);
+        // SAFETY: a published frame is never written, and it is not reclaimed while a reader that
+        // registered before its retirement is alive; the pin is that reader, and `'a` borrows it.
+        unsafe { std::slice::from_raw_parts(data, len_bytes) }
+    }
+
+    /// Makes an owned frame immutable and shareable.
+    pub(crate) fn publish(&self, frame: OwnedFrame, transaction: u64, older: u64) -> FrameId {
+        let entry = self.entry(frame.id);
+        entry.transaction.store(transaction, Ordering::Release);
+        entry.older.store(older, Ordering::Release);
+        frame.id
+    }
+
+    /// Gives an owned frame back at once; nobody else can have seen it.
+    pub(crate) fn release(&self, frame: OwnedFrame) {
+        self.free_now(&mut self.lock(), frame.id);
+    }
+
+    /// Frames that the page table no longer leads to, since `epoch`.
+    pub(crate) fn retire(&self, ids: impl Iterator<Item = FrameId>, epoch: u64) {
+        let mut free = self.lock();
+        for id in ids {
+            free.retired.push_back((epoch, id));
+        }
+    }
+
+    /// Frees what was retired in `oldest_epoch` or before.
+    pub(crate) fn reclaim(&self, oldest_epoch: u64) {
+        let mut free = self.lock();
+        while let Some(&(epoch, id)) = free.retired.front() {
+            if epoch > oldest_epoch {
+                break;
+            }
+            free.retired.pop_front();
+            self.free_now(&mut free, id);
+        }
+    }
+
+    /// Transaction that made this version.
+    pub(crate) fn transaction(&self, id: FrameId) -> u64 {
+        self.entry(id).transaction.load(Ordering::Acquire)
+    }
+
+    /// Next older version, as a page table slot value.
+    pub(crate) fn older(&self, id: FrameId) -> u64 {
+        self.entry(id).older.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_older(&self, id: FrameId, older: u64) {
+        self.entry(id).older.store(older, Ordering::Release);
+    }
+
+    /// Pages of the frame; 0 for a marker.
+    pub(crate) fn page_count(&self, id: FrameId) -> u32 {
+        self.entry(id).page_count.load(Ordering::Acquire)
+    }
+
+    /// Memory of frames that are owned, published or retired.
+    pub(crate) fn bytes_in_use(&self) -> usize {
+        self.bytes_in_use.load(Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FreeLists> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn entry(&self, id: FrameId) -> &Entry {
+        let position = id.0 as usize;
+        let block = self
+            .blocks
+            .get(position / ENTRIES_PER_BLOCK)
+            .expect("a frame number lies in an initialized block");
+        &block[position % ENTRIES_PER_BLOCK]
+    }
+
+    fn memory(&self, id: FrameId) -> (*mut u8, usize) {
+        let entry = self.entry(id);
+        let page_count = entry.page_count.load(Ordering::Acquire) as usize;
+        assert!(page_count > 0, "a marker has no bytes");
+        (entry.data.load(Ordering::Acquire), page_count * PAGE_BYTES)
+    }
+
+    fn free_now(&self, free: &mut FreeLists, id: FrameId) {
+        let entry = self.entry(id);
+        let page_count = entry.page_count.load(Ordering::Acquire);
+        self.bytes_in_use
+            .fetch_sub(page_count as usize * PAGE_BYTES, Ordering::Relaxed);
+        if page_count == 1 {
+            free.singles.push(id);
+            return;
+        }
+        let data = entry.data.swap(ptr::null_mut(), Ordering::AcqRel);
+        if page_count > 0 {
+            free_bytes(data, page_count);
+        }
+        free.bare.push(id);
+    }
+
+    fn add_slab(&self, free: &mut FreeLists) -> Option<()> {
+        let first = self.add_block(free)?;
+        let slab = allocate_bytes(ENTRIES_PER_BLOCK as u32);
+        free.slabs.push(slab);
+        for position in (0..ENTRIES_PER_BLOCK).rev() {
+            let id = FrameId(first + position as u32);
+            // SAFETY: the offset stays inside the slab of 256 pages allocated above.
+            let data = unsafe { slab.add(position * PAGE_BYTES) };
+            self.entry(id).data.store(data, Ordering::Release);
+            free.singles.push(id);
+        }
+        Some(())
+    }
+
+    fn add_bare_block(&self, free: &mut FreeLists) -> Option<()> {
+        let first = self.add_block(free)?;
+        free.bare.extend(
+            (0..ENTRIES_PER_BLOCK as u32)
+                .rev()
+                .map(|step| FrameId(first + step)),
+        );
+        Some(())
+    }
+
+    fn add_block(&self, free: &mut FreeLists) -> Option<u32> {
+        let position = free.block_count;
+        self.blocks.get_or_init(position, || {
+            (0..ENTRIES_PER_BLOCK).map(|_| Entry::empty()).collect()
+        })?;
+        free.block_count += 1;
+        u32::try_from(position * ENTRIES_PER_BLOCK).ok()
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        let free = self.free.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let slabs = std::mem::take(&mut free.slabs);
+        for block in self.blocks.iter() {
+            for entry in block.iter() {
+                let page_count = entry.page_count.load(Ordering::Acquire);
+                let data = entry.data.load(Ordering::Acquire);
+                if page_count > 1 && !data.is_null() {
+                    free_bytes(data, page_count);
+                }
+            }
+        }
+        for slab in slabs {
+            free_bytes(slab, ENTRIES_PER_BLOCK as u32);
+        }
+    }
+}
+
+impl Entry {
+    fn empty() -> Entry {
+        Entry {
+            data: AtomicPtr::new(ptr::null_mut()),
+            page_count: AtomicU32::new(0),
+            transaction: AtomicU64::new(0),
+            older: AtomicU64::new(0),
+        }
+    }
+}
+
+fn layout(page_count: u32) -> Layout {
+    Layout::from_size_align(page_count as usize * PAGE_BYTES, FRAME_ALIGNMENT)
+        .expect("page counts are bounded far below the address space")
+}
+
+fn allocate_bytes(page_count: u32) -> *mut u8 {
+    let layout = layout(page_count);
+    // SAFETY: the layout has a size above zero: callers pass at least one page.
+    let data = unsafe { alloc_zeroed(layout) };
+    if data.is_null() {
+        handle_alloc_error(layout);
+    }
+    data
+}
+
+fn free_bytes(data: *mut u8, page_count: u32) {
+    // SAFETY: `data` came from `allocate_bytes` with the same page count, and its entry no longer
+    // leads to it.
+    unsafe { dealloc(data, layout(page_count)) };
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::memory::Readers;
+
+    #[test]
+    fn retired_frame_is_reused_only_after_its_readers() {
+        let frames = Frames::new();
+        let readers = Readers::new();
+        let mut frame = frames.allocate(1).expect("memory");
+        frames.owned_mut(&mut frame).fill(7);
+        let id = frames.publish(frame, 1, 0);
+        let (pin, _) = readers.register(|| 1).expect("a free slot");
+        let seen = frames.published(id, &pin);
+        frames.retire([id].into_iter(), readers.next_epoch());
+        frames.reclaim(readers.oldest_epoch());
+        let mut other = frames.allocate(1).expect("memory");
+        frames.owned_mut(&mut other).fill(9);
+        assert!(seen.iter().all(|&byte| byte == 7));
+        drop(pin);
+        frames.reclaim(readers.oldest_epoch());
+        assert_eq!(frames.bytes_in_use(), PAGE_BYTES);
+    }
+
+    #[test]
+    fn runs_markers_and_singles_come_back() {
+        let frames = Frames::new();
+        let owned: Vec<_> = [0, 1, 2, 300, 1, 0]
+            .map(|pages| frames.allocate(pages).expect("memory"))
+            .into();
+        assert_eq!(frames.bytes_in_use(), 304 * PAGE_BYTES);
+        for frame in owned {
+            frames.release(frame);
+        }
+        assert_eq!(frames.bytes_in_use(), 0);
+    }
+}

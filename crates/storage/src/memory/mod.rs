@@ -1,0 +1,12 @@
+//! Page versions in memory: scratch frames, the page table that finds them, the readers that pin
+//! them, and the view of the data file below them.
+
+mod file_view;
+mod frames;
+mod page_table;
+mod readers;
+
+pub(crate) use file_view::FileView;
+pub(crate) use frames::{FrameId, Frames, OwnedFrame};
+pub(crate) use page_table::{Location, PageTable, PublishedPage};
+pub(crate) use readers::{ReaderPin, Readers};

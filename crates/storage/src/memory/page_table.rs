@@ -1,0 +1,256 @@
+//! Page table: which version of a page a snapshot sees.
+//!
+//! One atomic word a page: 0 "in the data file, not yet validated", 1 "in the data file,
+//! validated", otherwise the newest scratch frame plus 2; older versions hang behind it, newest
+//! first. A two-level array keyed by page number, so a look-up is two loads and readers never
+//! lock. Measured against the alternatives in docs/decisions (page table).
+//!
+//! Invariants:
+//! - A chain is ordered by transaction, newest first, and ends in 0 or 1.
+//! - Versions are added by the sealing writer and removed by the flusher, both under `change`.
+//! - A version is removed only when the data file holds it (or it is a marker or older than one
+//!   that the data file holds) and no snapshot below the flush horizon is active.
+
+use std::sync::{Mutex, PoisonError};
+
+use jackdaw_base::lazy_array::LazyArray;
+use jackdaw_base::sync::{AtomicU64, Ordering};
+
+use super::{FrameId, Frames, OwnedFrame};
+use crate::page::PageNumber;
+
+/// Slot value: the data file holds the page; its checksum was not looked at yet.
+const IN_FILE: u64 = 0;
+/// Slot value: the data file holds the page and its checksum was right.
+const VALIDATED: u64 = 1;
+/// Slot values from here on are frame numbers plus this.
+const FIRST_FRAME: u64 = 2;
+
+/// 32,768 pages: 256 MiB of data file for 256 KiB of memory; 65,536 leaves make 16 TiB.
+const LEAF_SLOTS: usize = 1 << 15;
+
+/// Where a snapshot finds a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// In the data file.
+    File {
+        /// Whether its checksum was already found right.
+        validated: bool,
+    },
+    /// In scratch memory.
+    Frame(FrameId),
+}
+
+/// A version that a transaction makes visible.
+pub(crate) struct PublishedPage {
+    pub(crate) page: PageNumber,
+    pub(crate) frame: OwnedFrame,
+}
+
+/// See the file head.
+pub(crate) struct PageTable {
+    leaves: LazyArray<Box<[AtomicU64]>>,
+    change: Mutex<()>,
+}
+
+impl PageTable {
+    pub(crate) fn new() -> PageTable {
+        PageTable {
+            leaves: LazyArray::new(),
+            change: Mutex::new(()),
+        }
+    }
+
+    /// Number of pages that fit: page numbers from here on cannot be used.
+    pub(crate) const PAGES_MAX: u64 = (LEAF_SLOTS * LazyArray::<u64>::LEN) as u64;
+
+    /// The version of `page` that `snapshot` sees.
+    pub(crate) fn find(&self, page: PageNumber, snapshot: u64, frames: &Frames) -> Location {
+        let Some(leaf) = self.leaves.get(leaf_position(page)) else {
+            return Location::File { validated: false };
+        };
+        let mut value = leaf[slot_position(page)].load(Ordering::Acquire);
+        while value >= FIRST_FRAME {
+            let id = FrameId::from_raw(value - FIRST_FRAME);
+            if frames.transaction(id) <= snapshot {
+                return Location::Frame(id);
+            }
+            value = frames.older(id);
+        }
+        Location::File {
+            validated: value == VALIDATED,
+        }
+    }
+
+    /// Notes that the data file's copy of `page` was read and found right.
+    pub(crate) fn mark_validated(&self, page: PageNumber) {
+        // A page that got a newer version meanwhile keeps it; its file copy is re-checked later.
+        let _ = self.slot(page).compare_exchange(
+            IN_FILE,
+            VALIDATED,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Adds the versions of one transaction; `snapshot < transaction` readers do not see them.
+    pub(crate) fn publish(
+        &self,
+        transaction: u64,
+        pages: impl Iterator<Item = PublishedPage>,
+        frames: &Frames,
+    ) -> Vec<(PageNumber, FrameId)> {
+        let _change = self.lock();
+        pages
+            .map(|published| {
+                let slot = self.slot(published.page);
+                let older = slot.load(Ordering::Acquire);
+                let id = frames.publish(published.frame, transaction, older);
+                slot.store(id.raw() + FIRST_FRAME, Ordering::Release);
+                (published.page, id)
+            })
+            .collect()
+    }
+
+    /// Whether scratch memory holds any version of the page.
+    pub(crate) fn has_versions(&self, page: PageNumber) -> bool {
+        self.leaves
+            .get(leaf_position(page))
+            .is_some_and(|leaf| leaf[slot_position(page)].load(Ordering::Acquire) >= FIRST_FRAME)
+    }
+
+    /// Removes `flushed` and all older versions of each page: the data file holds them now (or
+    /// nothing needs to, when `flushed` is a marker). Gives the frames to retire.
+    pub(crate) fn remove_flushed(
+        &self,
+        flushed: &[(PageNumber, FrameId)],
+        frames: &Frames,
+    ) -> Vec<FrameId> {
+        let _change = self.lock();
+        let mut removed = Vec::with_capacity(flushed.len());
+        for &(page, id) in flushed {
+            let rest = if frames.page_count(id) == 0 {
+                IN_FILE
+            } else {
+                VALIDATED
+            };
+            self.cut_chain(page, id, rest, frames);
+            let mut value = id.raw() + FIRST_FRAME;
+            while value >= FIRST_FRAME {
+                let version = FrameId::from_raw(value - FIRST_FRAME);
+                removed.push(version);
+                value = frames.older(version);
+            }
+        }
+        removed
+    }
+
+    /// Makes the chain of `page` end before `id`.
+    fn cut_chain(&self, page: PageNumber, id: FrameId, rest: u64, frames: &Frames) {
+        let slot = self.slot(page);
+        let mut value = slot.load(Ordering::Acquire);
+        if value == id.raw() + FIRST_FRAME {
+            slot.store(rest, Ordering::Release);
+            return;
+        }
+        while value >= FIRST_FRAME {
+            let newer = FrameId::from_raw(value - FIRST_FRAME);
+            value = frames.older(newer);
+            if value == id.raw() + FIRST_FRAME {
+                frames.set_older(newer, rest);
+                return;
+            }
+        }
+        unreachable!("a flushed version is in the chain of its page until it is removed here");
+    }
+
+    fn slot(&self, page: PageNumber) -> &AtomicU64 {
+        let leaf = self
+            .leaves
+            .get_or_init(leaf_position(page), new_leaf)
+            .expect("page numbers are below PAGES_MAX when they are allocated");
+        &leaf[slot_position(page)]
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.change.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn leaf_position(page: PageNumber) -> usize {
+    page.0 as usize / LEAF_SLOTS
+}
+
+fn slot_position(page: PageNumber) -> usize {
+    page.0 as usize % LEAF_SLOTS
+}
+
+fn new_leaf() -> Box<[AtomicU64]> {
+    (0..LEAF_SLOTS).map(|_| AtomicU64::new(IN_FILE)).collect()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn publish(table: &PageTable, frames: &Frames, page: u64, transaction: u64) -> FrameId {
+        let frame = frames.allocate(1).expect("memory");
+        let page = PageNumber(page);
+        table.publish(
+            transaction,
+            std::iter::once(PublishedPage { page, frame }),
+            frames,
+        )[0]
+        .1
+    }
+
+    #[test]
+    fn snapshots_find_the_newest_version_they_may_see() {
+        let (table, frames) = (PageTable::new(), Frames::new());
+        let page = PageNumber(70_000);
+        assert_eq!(
+            table.find(page, 9, &frames),
+            Location::File { validated: false }
+        );
+        let first = publish(&table, &frames, 70_000, 3);
+        let second = publish(&table, &frames, 70_000, 5);
+        assert_eq!(
+            table.find(page, 2, &frames),
+            Location::File { validated: false }
+        );
+        assert_eq!(table.find(page, 4, &frames), Location::Frame(first));
+        assert_eq!(table.find(page, 5, &frames), Location::Frame(second));
+    }
+
+    #[test]
+    fn removing_an_older_version_keeps_the_newer() {
+        let (table, frames) = (PageTable::new(), Frames::new());
+        let page = PageNumber(1);
+        let first = publish(&table, &frames, 1, 1);
+        let second = publish(&table, &frames, 1, 2);
+        let third = publish(&table, &frames, 1, 3);
+        let removed = table.remove_flushed(&[(page, second)], &frames);
+        assert_eq!(removed, vec![second, first]);
+        assert_eq!(table.find(page, 3, &frames), Location::Frame(third));
+        assert_eq!(
+            table.find(page, 2, &frames),
+            Location::File { validated: true }
+        );
+        table.remove_flushed(&[(page, third)], &frames);
+        assert!(!table.has_versions(page));
+    }
+
+    #[test]
+    fn a_marker_leaves_the_file_copy_unvalidated() {
+        let (table, frames) = (PageTable::new(), Frames::new());
+        let page = PageNumber(4);
+        table.mark_validated(page);
+        let frame = frames.allocate(0).expect("memory");
+        let published = table.publish(2, std::iter::once(PublishedPage { page, frame }), &frames);
+        table.remove_flushed(&published, &frames);
+        assert_eq!(
+            table.find(page, 2, &frames),
+            Location::File { validated: false }
+        );
+    }
+}

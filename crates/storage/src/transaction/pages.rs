@@ -1,0 +1,250 @@
+//! The pages of a write transaction: private copies over the committed state.
+//!
+//! The first change of a page copies it into a scratch frame; later ones work in place. Nothing
+//! here is seen by anybody else until the transaction is sealed.
+//!
+//! Invariants:
+//! - `dirty` holds every page whose content differs from the snapshot; runs by their first page.
+//! - With a savepoint set, the state before the first change after it is in the undo log.
+
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::savepoint::{UndoLog, UndoPage};
+use super::space::SpaceSummary;
+use crate::environment::Shared;
+use crate::error::StorageError;
+use crate::memory::{OwnedFrame, ReaderPin};
+use crate::page::{PAGE_BYTES, Page, PageNumber, PageRead, PageWrite};
+
+/// Length of the checksum field, which is zero in memory.
+const CHECKSUM_BYTES: usize = 8;
+
+/// A page (or overflow run) that this transaction changed.
+pub(super) struct DirtyPage {
+    pub(super) frame: OwnedFrame,
+    pub(super) page_count: u32,
+    /// Allocated by this transaction: what the page held before does not matter.
+    pub(super) is_new: bool,
+    /// Savepoint in which the content was saved (or made) last.
+    pub(super) saved_in: u32,
+}
+
+/// What a [`WriteTransaction`](super::WriteTransaction) gives to its trees.
+pub struct TransactionPages {
+    pub(super) shared: Arc<Shared>,
+    pub(super) pin: ReaderPin,
+    pub(super) snapshot: u64,
+    pub(super) dirty: FxHashMap<PageNumber, DirtyPage>,
+    /// Pages that lost their content: freed, or now inside a run.
+    pub(super) without_content: FxHashSet<PageNumber>,
+    pub(super) page_count: u64,
+    pub(super) space: SpaceSummary,
+    pub(super) undo: Option<UndoLog>,
+    pub(super) savepoint: u32,
+    pub(super) dirty_bytes: usize,
+}
+
+impl TransactionPages {
+    /// Copies the committed page or run into a frame of this transaction unless that was done.
+    fn make_dirty(&mut self, number: PageNumber, page_count: u32) -> Result<(), StorageError> {
+        if self.dirty.contains_key(&number) {
+            return self.save_for_undo(number);
+        }
+        let mut frame = self.shared.allocate_frame(page_count)?;
+        let committed = if page_count == 1 {
+            let page = self.shared.committed_page(number, self.snapshot, &self.pin);
+            page.map(|page| page.bytes().as_slice())
+        } else {
+            self.shared
+                .committed_run(number, page_count, self.snapshot, &self.pin)
+        };
+        match committed {
+            Ok(bytes) => {
+                let copy = self.shared.frames.owned_mut(&mut frame);
+                copy.copy_from_slice(bytes);
+                copy[..CHECKSUM_BYTES].fill(0);
+            }
+            Err(error) => {
+                self.shared.frames.release(frame);
+                return Err(error);
+            }
+        }
+        self.insert(
+            number,
+            DirtyPage {
+                frame,
+                page_count,
+                is_new: false,
+                saved_in: 0,
+            },
+        );
+        Ok(())
+    }
+
+    /// Adds zeroed pages that were just allocated.
+    pub(super) fn insert_new(
+        &mut self,
+        number: PageNumber,
+        page_count: u32,
+    ) -> Result<(), StorageError> {
+        let mut frame = self.shared.allocate_frame(page_count)?;
+        let bytes = self.shared.frames.owned_mut(&mut frame);
+        bytes.fill(0);
+        bytes[CHECKSUM_BYTES..2 * CHECKSUM_BYTES].copy_from_slice(&number.0.to_le_bytes());
+        for inside in 1..u64::from(page_count) {
+            self.note_without_content(PageNumber(number.0 + inside));
+        }
+        self.note_content(number);
+        self.insert(
+            number,
+            DirtyPage {
+                frame,
+                page_count,
+                is_new: true,
+                saved_in: 0,
+            },
+        );
+        Ok(())
+    }
+
+    fn insert(&mut self, number: PageNumber, mut page: DirtyPage) {
+        page.saved_in = self.savepoint;
+        self.dirty_bytes += page.page_count as usize * PAGE_BYTES;
+        if let Some(undo) = &mut self.undo {
+            undo.pages.push((number, UndoPage::Inserted));
+        }
+        self.dirty.insert(number, page);
+    }
+
+    /// Forgets the content of pages that are being freed.
+    pub(super) fn remove(&mut self, number: PageNumber) {
+        self.note_without_content(number);
+        let Some(page) = self.dirty.remove(&number) else {
+            return;
+        };
+        self.dirty_bytes -= page.page_count as usize * PAGE_BYTES;
+        match &mut self.undo {
+            Some(undo) => undo.pages.push((number, UndoPage::Removed(page))),
+            None => self.shared.frames.release(page.frame),
+        }
+    }
+
+    fn note_without_content(&mut self, number: PageNumber) {
+        if self.without_content.insert(number)
+            && let Some(undo) = &mut self.undo
+        {
+            undo.contents.push((number, true));
+        }
+    }
+
+    fn note_content(&mut self, number: PageNumber) {
+        if self.without_content.remove(&number)
+            && let Some(undo) = &mut self.undo
+        {
+            undo.contents.push((number, false));
+        }
+    }
+
+    /// Saves the content of a dirty page once per savepoint.
+    fn save_for_undo(&mut self, number: PageNumber) -> Result<(), StorageError> {
+        let Some(undo) = &mut self.undo else {
+            return Ok(());
+        };
+        let page = self
+            .dirty
+            .get_mut(&number)
+            .expect("the caller found the page");
+        if page.saved_in == self.savepoint {
+            return Ok(());
+        }
+        let mut copy = self.shared.allocate_frame(page.page_count)?;
+        let frames = &self.shared.frames;
+        frames
+            .owned_mut(&mut copy)
+            .copy_from_slice(frames.owned(&page.frame));
+        undo.pages.push((
+            number,
+            UndoPage::Changed {
+                copy,
+                saved_in: page.saved_in,
+            },
+        ));
+        page.saved_in = self.savepoint;
+        Ok(())
+    }
+
+    pub(super) fn dirty_mut(&mut self, number: PageNumber) -> &mut [u8] {
+        let page = self
+            .dirty
+            .get_mut(&number)
+            .expect("made dirty by the caller");
+        self.shared.frames.owned_mut(&mut page.frame)
+    }
+}
+
+impl PageRead for TransactionPages {
+    #[inline]
+    fn page(&self, number: PageNumber) -> Result<&Page, StorageError> {
+        match self.dirty.get(&number) {
+            Some(dirty) => {
+                let bytes = self.shared.frames.owned(&dirty.frame);
+                Ok(Page::from_bytes(&bytes[..PAGE_BYTES]).expect("a frame holds whole pages"))
+            }
+            None => self.shared.committed_page(number, self.snapshot, &self.pin),
+        }
+    }
+
+    fn run(&self, number: PageNumber, pages: u32) -> Result<&[u8], StorageError> {
+        match self.dirty.get(&number) {
+            Some(dirty) if dirty.page_count == pages => Ok(self.shared.frames.owned(&dirty.frame)),
+            Some(_) => Err(Shared::wrong_run(number)),
+            None => self
+                .shared
+                .committed_run(number, pages, self.snapshot, &self.pin),
+        }
+    }
+}
+
+impl PageWrite for TransactionPages {
+    fn page_mut(&mut self, number: PageNumber) -> Result<&mut Page, StorageError> {
+        self.make_dirty(number, 1)?;
+        let bytes = self.dirty_mut(number);
+        Ok(Page::from_bytes_mut(&mut bytes[..PAGE_BYTES]).expect("a frame holds whole pages"))
+    }
+
+    fn run_mut(&mut self, number: PageNumber, pages: u32) -> Result<&mut [u8], StorageError> {
+        self.make_dirty(number, pages)?;
+        let bytes = self.dirty_mut(number);
+        if bytes.len() != pages as usize * PAGE_BYTES {
+            return Err(Shared::wrong_run(number));
+        }
+        Ok(bytes)
+    }
+
+    fn allocate(&mut self, near: Option<PageNumber>) -> Result<PageNumber, StorageError> {
+        let number = self.take_page(near)?;
+        self.insert_new(number, 1)?;
+        Ok(number)
+    }
+
+    fn allocate_run(&mut self, pages: u32) -> Result<PageNumber, StorageError> {
+        if pages == 1 {
+            return self.allocate(None);
+        }
+        let number = self.take_run(pages)?;
+        self.insert_new(number, pages)?;
+        Ok(number)
+    }
+
+    fn free(&mut self, number: PageNumber) -> Result<(), StorageError> {
+        self.free_run(number, 1)
+    }
+
+    fn free_run(&mut self, number: PageNumber, pages: u32) -> Result<(), StorageError> {
+        self.give_back(number, pages)?;
+        self.remove(number);
+        Ok(())
+    }
+}

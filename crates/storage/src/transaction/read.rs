@@ -1,0 +1,138 @@
+//! A read transaction: one snapshot that never changes and never blocks a writer.
+//!
+//! Invariants:
+//! - Everything it hands out borrows from it, so nothing outlives the registration of its snapshot.
+
+use std::sync::Arc;
+
+use crate::environment::Shared;
+use crate::error::StorageError;
+use crate::memory::ReaderPin;
+use crate::page::{Page, PageNumber, PageRead};
+use crate::transaction::TransactionId;
+use crate::tree::{FixedTree, MultiTree, Tree, TreeKind, TreeRoot};
+
+/// A consistent view of an environment as of one committed transaction.
+///
+/// Values and cursors borrow from it. Keep it short: pages that it can see stay in memory and the
+/// journal keeps growing until it is dropped.
+pub struct ReadTransaction {
+    pin: ReaderPin,
+    shared: Arc<Shared>,
+    snapshot: u64,
+    catalog_root: TreeRoot,
+    page_count: u64,
+}
+
+impl ReadTransaction {
+    /// Registers a snapshot of what is visible now.
+    pub(crate) fn begin(shared: &Arc<Shared>) -> Result<ReadTransaction, StorageError> {
+        loop {
+            let (pin, snapshot) = shared.register_reader(|| shared.visible())?;
+            // The state of a snapshot is overwritten only thousands of commits later.
+            if let Some(state) = shared.states.read(snapshot) {
+                return Ok(ReadTransaction {
+                    pin,
+                    shared: Arc::clone(shared),
+                    snapshot,
+                    catalog_root: state.catalog_root,
+                    page_count: state.page_count,
+                });
+            }
+        }
+    }
+
+    /// The last transaction that this snapshot sees.
+    #[must_use]
+    pub fn id(&self) -> TransactionId {
+        TransactionId(self.snapshot)
+    }
+
+    /// Length of the data file in pages as of this snapshot.
+    #[must_use]
+    pub fn page_count(&self) -> u64 {
+        self.page_count
+    }
+
+    /// The tree of byte keys called `name`; `None` when it was never created.
+    ///
+    /// # Errors
+    /// [`StorageError::WrongTreeKind`], or damage of the catalog.
+    pub fn tree(&self, name: &str) -> Result<Option<Tree<'_, ReadTransaction>>, StorageError> {
+        Ok(self
+            .root(name, TreeKind::Tree)?
+            .map(|root| Tree::new(self, root)))
+    }
+
+    /// The fixed tree called `name`; `None` when it was never created.
+    ///
+    /// # Errors
+    /// As for [`ReadTransaction::tree`].
+    pub fn fixed_tree(
+        &self,
+        name: &str,
+    ) -> Result<Option<FixedTree<'_, ReadTransaction>>, StorageError> {
+        Ok(self
+            .root(name, TreeKind::Fixed)?
+            .map(|root| FixedTree::new(self, root)))
+    }
+
+    /// The tree of duplicate keys called `name`; `None` when it was never created.
+    ///
+    /// # Errors
+    /// As for [`ReadTransaction::tree`].
+    pub fn multi_tree(
+        &self,
+        name: &str,
+    ) -> Result<Option<MultiTree<'_, ReadTransaction>>, StorageError> {
+        Ok(self
+            .root(name, TreeKind::Multi)?
+            .map(|root| MultiTree::new(self, root)))
+    }
+
+    /// Names and roots of all trees, by name.
+    ///
+    /// # Errors
+    /// Damage of the catalog.
+    pub fn trees(&self) -> Result<Vec<(String, TreeRoot)>, StorageError> {
+        let mut trees = Vec::new();
+        for entry in self.catalog().iter()? {
+            let (name, bytes) = entry?;
+            let root = TreeRoot::decode(bytes)
+                .map_err(|what| StorageError::corrupt_page(self.catalog_page(), what))?;
+            trees.push((String::from_utf8_lossy(&name.to_vec()).into_owned(), root));
+        }
+        Ok(trees)
+    }
+
+    /// The tree that holds the roots of all named trees.
+    pub(crate) fn catalog(&self) -> Tree<'_, ReadTransaction> {
+        Tree::new(self, self.catalog_root)
+    }
+
+    fn catalog_page(&self) -> PageNumber {
+        self.catalog_root.root_page().unwrap_or(PageNumber::NONE)
+    }
+
+    fn root(&self, name: &str, kind: TreeKind) -> Result<Option<TreeRoot>, StorageError> {
+        let Some(bytes) = self.catalog().get(name.as_bytes())? else {
+            return Ok(None);
+        };
+        let root = TreeRoot::decode(bytes)
+            .map_err(|what| StorageError::corrupt_page(self.catalog_page(), what))?;
+        root.expect_kind(kind)?;
+        Ok(Some(root))
+    }
+}
+
+impl PageRead for ReadTransaction {
+    #[inline]
+    fn page(&self, number: PageNumber) -> Result<&Page, StorageError> {
+        self.shared.committed_page(number, self.snapshot, &self.pin)
+    }
+
+    fn run(&self, number: PageNumber, pages: u32) -> Result<&[u8], StorageError> {
+        self.shared
+            .committed_run(number, pages, self.snapshot, &self.pin)
+    }
+}

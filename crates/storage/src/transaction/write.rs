@@ -1,0 +1,549 @@
+//! A write transaction: named trees over private pages, committed as one or not at all.
+//!
+//! There is one at a time. It is sealed (given a number, published to the next writer) before its
+//! journal record is durable, so the next one can start while the disk works; readers see it only
+//! when it is durable.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::pages::TransactionPages;
+use super::sealed::{SealedPage, SealedTransaction};
+use super::space::SpaceSummary;
+use crate::environment::{Completion, Shared};
+use crate::error::StorageError;
+use crate::memory::{FrameId, PublishedPage};
+use crate::page::{PAGE_BYTES, Page, PageNumber, PageRead};
+use crate::tree::{
+    FixedTree, FixedTreeMut, MultiTree, MultiTreeMut, Tree, TreeKind, TreeMut, TreeRoot, TreeState,
+};
+
+/// Most bytes of changed pages in one transaction: 1 GiB, which bounds scratch memory and the
+/// journal record.
+const DIRTY_BYTES_MAX: usize = 1 << 30;
+
+/// Journal bytes that a changed page can take beyond its content.
+const OPERATION_HEAD_BYTES_MAX: usize = 64;
+
+/// Number of a committed transaction; each is one more than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransactionId(pub u64);
+
+impl fmt::Display for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Why a commit did not succeed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommitError {
+    /// Nothing was written; the environment works on, and retrying is correct once the cause is
+    /// gone (a full disk, say).
+    #[error("nothing was committed: {0}")]
+    NotCommitted(StorageError),
+    /// The outcome is unknown until the environment is reopened; it is all or nothing.
+    #[error("whether this was committed is unknown until the environment is reopened: {0}")]
+    Unknown(StorageError),
+}
+
+/// What one writer leaves to the next.
+pub(crate) struct WriterState {
+    /// Last sealed transaction.
+    pub(crate) transaction: u64,
+    pub(crate) catalog_root: TreeRoot,
+    pub(crate) page_count: u64,
+    pub(crate) space: SpaceSummary,
+}
+
+struct OpenTree {
+    name: String,
+    state: TreeState,
+    /// Root in the catalog; `None` when the tree is new.
+    stored: Option<TreeRoot>,
+    /// Savepoint in which the state was saved last.
+    saved_in: u32,
+}
+
+#[derive(Default)]
+struct OpenTrees {
+    trees: Vec<OpenTree>,
+    by_name: FxHashMap<String, usize>,
+    dropped: FxHashSet<String>,
+}
+
+/// State of the trees at the savepoint.
+#[derive(Default)]
+struct TreeUndo {
+    roots: Vec<(usize, TreeRoot)>,
+    tree_count: usize,
+    dropped: Option<FxHashSet<String>>,
+    catalog: Option<TreeRoot>,
+}
+
+/// The exclusive writer. Dropping it without [`WriteTransaction::commit`] takes everything back.
+pub struct WriteTransaction {
+    pages: TransactionPages,
+    catalog: TreeState,
+    open: OpenTrees,
+    undo: TreeUndo,
+    operation_count: u32,
+    /// For the next writer when this one ends without being sealed.
+    before: Option<(TreeRoot, u64)>,
+}
+
+impl WriteTransaction {
+    /// Starts over the state of the last sealed transaction.
+    pub(crate) fn begin(
+        shared: &Arc<Shared>,
+        writer: WriterState,
+    ) -> Result<WriteTransaction, (WriterState, StorageError)> {
+        let snapshot = writer.transaction;
+        let (pin, snapshot) = match shared.register_reader(|| snapshot) {
+            Ok(registered) => registered,
+            Err(error) => return Err((writer, error)),
+        };
+        let pages = TransactionPages {
+            shared: Arc::clone(shared),
+            pin,
+            snapshot,
+            dirty: FxHashMap::default(),
+            without_content: FxHashSet::default(),
+            page_count: writer.page_count,
+            space: writer.space,
+            undo: None,
+            savepoint: 0,
+            dirty_bytes: 0,
+        };
+        Ok(WriteTransaction {
+            pages,
+            catalog: TreeState::new(writer.catalog_root),
+            open: OpenTrees::default(),
+            undo: TreeUndo::default(),
+            operation_count: 0,
+            before: Some((writer.catalog_root, writer.page_count)),
+        })
+    }
+
+    /// The number that this transaction will have when it commits.
+    #[must_use]
+    pub fn id(&self) -> TransactionId {
+        TransactionId(self.pages.snapshot + 1)
+    }
+
+    /// Bytes of pages changed so far.
+    #[must_use]
+    pub fn dirty_bytes(&self) -> usize {
+        self.pages.dirty_bytes
+    }
+
+    /// The tree called `name` to read, as this transaction left it; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`StorageError::WrongTreeKind`], or damage of the catalog.
+    pub fn tree(&self, name: &str) -> Result<Option<Tree<'_, TransactionPages>>, StorageError> {
+        Ok(self
+            .root(name, TreeKind::Tree)?
+            .map(|root| Tree::new(&self.pages, root)))
+    }
+
+    /// The fixed tree called `name` to read; `None` when there is none.
+    ///
+    /// # Errors
+    /// As for [`WriteTransaction::tree`].
+    pub fn fixed_tree(
+        &self,
+        name: &str,
+    ) -> Result<Option<FixedTree<'_, TransactionPages>>, StorageError> {
+        Ok(self
+            .root(name, TreeKind::Fixed)?
+            .map(|root| FixedTree::new(&self.pages, root)))
+    }
+
+    /// The tree of duplicate keys called `name` to read; `None` when there is none.
+    ///
+    /// # Errors
+    /// As for [`WriteTransaction::tree`].
+    pub fn multi_tree(
+        &self,
+        name: &str,
+    ) -> Result<Option<MultiTree<'_, TransactionPages>>, StorageError> {
+        Ok(self
+            .root(name, TreeKind::Multi)?
+            .map(|root| MultiTree::new(&self.pages, root)))
+    }
+
+    /// The tree called `name` to change, created when there is none.
+    ///
+    /// # Errors
+    /// As for [`WriteTransaction::tree`].
+    pub fn tree_mut(&mut self, name: &str) -> Result<TreeMut<'_, TransactionPages>, StorageError> {
+        let position = self.open(name, TreeRoot::empty())?;
+        Ok(TreeMut::new(
+            &mut self.pages,
+            &mut self.open.trees[position].state,
+        ))
+    }
+
+    /// The fixed tree called `name` to change, created with values of `value_width` bytes when
+    /// there is none.
+    ///
+    /// # Errors
+    /// As for [`WriteTransaction::tree`].
+    pub fn fixed_tree_mut(
+        &mut self,
+        name: &str,
+        value_width: u16,
+    ) -> Result<FixedTreeMut<'_, TransactionPages>, StorageError> {
+        let position = self.open(name, TreeRoot::empty_fixed(value_width))?;
+        Ok(FixedTreeMut::new(
+            &mut self.pages,
+            &mut self.open.trees[position].state,
+        ))
+    }
+
+    /// The tree of duplicate keys called `name` to change, created when there is none.
+    ///
+    /// # Errors
+    /// As for [`WriteTransaction::tree`].
+    pub fn multi_tree_mut(
+        &mut self,
+        name: &str,
+    ) -> Result<MultiTreeMut<'_, TransactionPages>, StorageError> {
+        let position = self.open(name, TreeRoot::empty_multi())?;
+        Ok(MultiTreeMut::new(
+            &mut self.pages,
+            &mut self.open.trees[position].state,
+        ))
+    }
+
+    /// Removes a tree of any kind and frees its pages; `false` when there is none.
+    ///
+    /// # Errors
+    /// Damage of the tree's pages.
+    pub fn drop_tree(&mut self, name: &str) -> Result<bool, StorageError> {
+        let Some(root) = self.any_root(name)? else {
+            return Ok(false);
+        };
+        let position = self.open(name, root)?;
+        let state = &mut self.open.trees[position].state;
+        match root.kind() {
+            TreeKind::Tree => TreeMut::new(&mut self.pages, state).clear()?,
+            TreeKind::Fixed => FixedTreeMut::new(&mut self.pages, state).clear()?,
+            TreeKind::Multi => MultiTreeMut::new(&mut self.pages, state).clear()?,
+        }
+        if self.pages.undo.is_some() && self.undo.dropped.is_none() {
+            self.undo.dropped = Some(self.open.dropped.clone());
+        }
+        self.open.dropped.insert(name.to_owned());
+        Ok(true)
+    }
+
+    fn root(&self, name: &str, kind: TreeKind) -> Result<Option<TreeRoot>, StorageError> {
+        let Some(root) = self.any_root(name)? else {
+            return Ok(None);
+        };
+        root.expect_kind(kind)?;
+        Ok(Some(root))
+    }
+
+    fn any_root(&self, name: &str) -> Result<Option<TreeRoot>, StorageError> {
+        if self.open.dropped.contains(name) {
+            return Ok(None);
+        }
+        match self.open.by_name.get(name) {
+            Some(&position) => Ok(Some(self.open.trees[position].state.root)),
+            None => self.stored_root(name),
+        }
+    }
+
+    fn stored_root(&self, name: &str) -> Result<Option<TreeRoot>, StorageError> {
+        let catalog = Tree::new(&self.pages, self.catalog.root);
+        let Some(bytes) = catalog.get(name.as_bytes())? else {
+            return Ok(None);
+        };
+        let page = self.catalog.root.root_page().unwrap_or(PageNumber::NONE);
+        let root =
+            TreeRoot::decode(bytes).map_err(|what| StorageError::corrupt_page(page, what))?;
+        Ok(Some(root))
+    }
+
+    /// Position of the open tree called `name`; `empty` is its root when it is new.
+    fn open(&mut self, name: &str, empty: TreeRoot) -> Result<usize, StorageError> {
+        let position = match self.open.by_name.get(name) {
+            Some(&position) => position,
+            None => {
+                let stored = self.stored_root(name)?;
+                let root = stored.unwrap_or(empty);
+                root.expect_kind(empty.kind())?;
+                let state = TreeState::new(root);
+                let position = self.open.trees.len();
+                let saved_in = self.pages.savepoint;
+                self.open.trees.push(OpenTree {
+                    name: name.to_owned(),
+                    state,
+                    stored,
+                    saved_in,
+                });
+                self.open.by_name.insert(name.to_owned(), position);
+                position
+            }
+        };
+        let tree = &mut self.open.trees[position];
+        if self.open.dropped.contains(name) {
+            if self.pages.undo.is_some() && self.undo.dropped.is_none() {
+                self.undo.dropped = Some(self.open.dropped.clone());
+            }
+            self.open.dropped.remove(name);
+            self.undo.roots.push((position, tree.state.root));
+            tree.state = TreeState::new(empty);
+        } else if tree.saved_in != self.pages.savepoint {
+            self.undo.roots.push((position, tree.state.root));
+        }
+        tree.saved_in = self.pages.savepoint;
+        tree.state.root.expect_kind(empty.kind())?;
+        Ok(position)
+    }
+
+    /// Runs `operation`; when it fails, its changes alone are taken back.
+    ///
+    /// # Errors
+    /// What `operation` gave.
+    pub fn savepoint<T, E>(
+        &mut self,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.set_savepoint();
+        let outcome = operation(self);
+        if outcome.is_err() {
+            self.roll_back_to_savepoint();
+        } else {
+            self.pages.forget_savepoint();
+        }
+        outcome
+    }
+
+    pub(crate) fn set_savepoint(&mut self) {
+        self.pages.set_savepoint();
+        self.undo = TreeUndo {
+            tree_count: self.open.trees.len(),
+            catalog: Some(self.catalog.root),
+            ..TreeUndo::default()
+        };
+    }
+
+    pub(crate) fn keep_savepoint(&mut self) {
+        self.pages.forget_savepoint();
+        self.operation_count += 1;
+    }
+
+    pub(crate) fn roll_back_to_savepoint(&mut self) {
+        self.pages.roll_back_to_savepoint();
+        let undo = std::mem::take(&mut self.undo);
+        if let Some(dropped) = undo.dropped {
+            self.open.dropped = dropped;
+        }
+        for tree in self.open.trees.drain(undo.tree_count..) {
+            self.open.by_name.remove(&tree.name);
+        }
+        for (position, root) in undo.roots.into_iter().rev() {
+            if let Some(tree) = self.open.trees.get_mut(position) {
+                tree.state = TreeState::new(root);
+            }
+        }
+        if let Some(root) = undo.catalog {
+            self.catalog = TreeState::new(root);
+        }
+    }
+
+    /// Makes the changes durable and visible to new readers. Waits for one write of the journal.
+    ///
+    /// # Errors
+    /// - [`CommitError::NotCommitted`]: nothing was written.
+    /// - [`CommitError::Unknown`]: known after reopening; all or nothing.
+    pub fn commit(self) -> Result<TransactionId, CommitError> {
+        if self.is_empty() {
+            return Ok(TransactionId(self.pages.snapshot));
+        }
+        let shared = Arc::clone(&self.pages.shared);
+        let id = self.id();
+        self.seal(Vec::new())
+            .map_err(|(error, _)| CommitError::NotCommitted(error))?;
+        shared.write_sealed();
+        match shared.poison() {
+            Some(error) if shared.visible() < id.0 => Err(CommitError::Unknown(error)),
+            _ => {
+                shared.flush_inline_if_due();
+                Ok(id)
+            }
+        }
+    }
+
+    /// Whether nothing was changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pages.dirty.is_empty()
+            && self.open.dropped.is_empty()
+            && self
+                .open
+                .trees
+                .iter()
+                .all(|tree| tree.stored == Some(tree.state.root))
+    }
+
+    /// Gives the transaction its number and hands it to the pipeline; the next writer may start.
+    ///
+    /// # Errors
+    /// The transaction is taken back and `completions` are returned.
+    pub(crate) fn seal(
+        mut self,
+        completions: Vec<Completion>,
+    ) -> Result<(), (StorageError, Vec<Completion>)> {
+        let (reserved_journal_bytes, markers) = match self.prepare_to_seal() {
+            Ok(prepared) => prepared,
+            Err(error) => return Err((error, completions)),
+        };
+        self.pages.forget_savepoint();
+        let transaction = self.id().0;
+        let (pages, published) = self.publish(transaction, markers);
+        let shared = Arc::clone(&self.pages.shared);
+        // Neither the drop of this transaction nor a rollback may touch what was published.
+        self.before = None;
+        let writer = WriterState {
+            transaction,
+            catalog_root: self.catalog.root,
+            page_count: self.pages.page_count,
+            space: std::mem::take(&mut self.pages.space),
+        };
+        let sealed = SealedTransaction {
+            transaction,
+            pages,
+            published,
+            page_count: writer.page_count,
+            catalog_root: writer.catalog_root,
+            operation_count: self.operation_count.max(1),
+            reserved_journal_bytes,
+            pin: self.pages.pin.take(),
+            completions,
+        };
+        shared.hand_over(sealed, writer);
+        Ok(())
+    }
+
+    /// Everything that can still fail: roots, room in the journal, markers of pages whose older
+    /// versions in memory must not reach the data file any more.
+    fn prepare_to_seal(&mut self) -> Result<(u64, Vec<PublishedPage>), StorageError> {
+        if self.pages.shared.poison().is_some() {
+            return Err(StorageError::Poisoned);
+        }
+        self.store_roots()?;
+        if self.pages.dirty_bytes > DIRTY_BYTES_MAX {
+            return Err(StorageError::Limit {
+                what: "changed bytes in one transaction",
+                max: DIRTY_BYTES_MAX as u64,
+            });
+        }
+        let shared = &self.pages.shared;
+        let mut markers = Vec::new();
+        for &page in &self.pages.without_content {
+            if shared.table.has_versions(page) {
+                markers.push(PublishedPage {
+                    page,
+                    frame: shared.allocate_frame(0)?,
+                });
+            }
+        }
+        let payload_bytes_max =
+            self.pages.dirty_bytes + self.pages.dirty.len() * OPERATION_HEAD_BYTES_MAX;
+        match shared.journal.reserve(payload_bytes_max) {
+            Ok(reserved_bytes) => Ok((reserved_bytes, markers)),
+            Err(error) => {
+                markers
+                    .into_iter()
+                    .for_each(|marker| shared.frames.release(marker.frame));
+                Err(error)
+            }
+        }
+    }
+
+    fn store_roots(&mut self) -> Result<(), StorageError> {
+        for tree in &self.open.trees {
+            let is_dropped = self.open.dropped.contains(&tree.name);
+            let mut catalog = TreeMut::new(&mut self.pages, &mut self.catalog);
+            if is_dropped {
+                catalog.delete(tree.name.as_bytes())?;
+            } else if tree.stored != Some(tree.state.root) {
+                catalog.put(tree.name.as_bytes(), &tree.state.root.encode())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the dirty pages into the page table.
+    fn publish(
+        &mut self,
+        transaction: u64,
+        markers: Vec<PublishedPage>,
+    ) -> (Vec<SealedPage>, Vec<(PageNumber, FrameId)>) {
+        let shared = Arc::clone(&self.pages.shared);
+        let mut dirty: Vec<_> = self.pages.dirty.drain().collect();
+        dirty.sort_unstable_by_key(|(number, _)| *number);
+        let mut sealed = Vec::with_capacity(dirty.len());
+        let mut versions = Vec::with_capacity(dirty.len());
+        for (number, mut page) in dirty {
+            let bytes = shared.frames.owned_mut(&mut page.frame);
+            let head = Page::from_bytes_mut(&mut bytes[..PAGE_BYTES]).expect("whole pages");
+            head.header_mut().transaction_id.set(transaction);
+            sealed.push((number, page.page_count, page.is_new));
+            versions.push(PublishedPage {
+                page: number,
+                frame: page.frame,
+            });
+        }
+        versions.extend(markers);
+        let published = shared
+            .table
+            .publish(transaction, versions.into_iter(), &shared.frames);
+        let pages = sealed
+            .into_iter()
+            .zip(&published)
+            .map(|((number, page_count, is_new), &(_, frame))| SealedPage {
+                number,
+                frame,
+                page_count,
+                is_new,
+            })
+            .collect();
+        (pages, published)
+    }
+}
+
+impl Drop for WriteTransaction {
+    fn drop(&mut self) {
+        let Some((catalog_root, page_count)) = self.before.take() else {
+            return;
+        };
+        self.pages.release_all();
+        let shared = Arc::clone(&self.pages.shared);
+        // The summary follows the maps; without them no free page is known, and the file grows.
+        let space = SpaceSummary::load(&self.pages, page_count).unwrap_or_default();
+        shared.return_writer(WriterState {
+            transaction: self.pages.snapshot,
+            catalog_root,
+            page_count,
+            space,
+        });
+    }
+}
+
+impl PageRead for WriteTransaction {
+    fn page(&self, number: PageNumber) -> Result<&Page, StorageError> {
+        self.pages.page(number)
+    }
+
+    fn run(&self, number: PageNumber, pages: u32) -> Result<&[u8], StorageError> {
+        self.pages.run(number, pages)
+    }
+}

@@ -1,0 +1,287 @@
+//! What an environment promises, seen from outside: snapshots, rollback, merging, recovery.
+//!
+//! All on the simulated disk, so that nothing depends on the machine.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use jackdaw_io::Vfs;
+use jackdaw_sim::{CrashChoice, Rng, SimVfs};
+use jackdaw_storage::{
+    CheckLevel, Environment, OpenError, Options, ReadTransaction, StorageError, WriteError,
+};
+
+const DIRECTORY: &str = "/db";
+
+fn open(vfs: &Arc<SimVfs>) -> Environment {
+    let vfs: Arc<dyn Vfs> = vfs.clone();
+    Environment::open(vfs, Path::new(DIRECTORY), Options::small()).expect("opens")
+}
+
+fn put(environment: &Environment, key: &str, value: &str) {
+    let mut transaction = environment.begin_write().expect("no other writer");
+    transaction
+        .tree_mut("t")
+        .unwrap()
+        .put(key.as_bytes(), value.as_bytes())
+        .unwrap();
+    transaction.commit().expect("commits");
+}
+
+fn get(transaction: &ReadTransaction, key: &str) -> Option<String> {
+    let tree = transaction.tree("t").unwrap()?;
+    let value = tree.get(key.as_bytes()).unwrap()?;
+    Some(String::from_utf8(value.to_vec()).unwrap())
+}
+
+/// Keys, and of each value its length and first byte.
+fn summary(content: &BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<(String, usize, u8)> {
+    content
+        .iter()
+        .map(|(key, value)| {
+            assert!(value.iter().all(|byte| *byte == value[0]), "a mixed value");
+            let key = String::from_utf8_lossy(key).into_owned();
+            (key, value.len(), value.first().copied().unwrap_or(0))
+        })
+        .collect()
+}
+
+fn content(transaction: &ReadTransaction) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let Some(tree) = transaction.tree("t").unwrap() else {
+        return BTreeMap::new();
+    };
+    tree.iter()
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|(key, value)| (key.to_vec(), value.to_vec()))
+        .collect()
+}
+
+#[test]
+fn committed_values_are_read_back_and_survive_reopening() {
+    let vfs = SimVfs::new(1);
+    let environment = open(&vfs);
+    put(&environment, "a", "1");
+    assert_eq!(get(&environment.read().unwrap(), "a").as_deref(), Some("1"));
+    drop(environment);
+    let environment = open(&vfs);
+    assert!(environment.statistics().recovery.was_clean);
+    assert_eq!(get(&environment.read().unwrap(), "a").as_deref(), Some("1"));
+}
+
+#[test]
+fn reader_keeps_its_snapshot_across_commits_and_flushes() {
+    let vfs = SimVfs::new(2);
+    let environment = open(&vfs);
+    put(&environment, "a", "1");
+    environment.flush().unwrap();
+    put(&environment, "a", "2");
+    let reader = environment.read().unwrap();
+    for round in 3..20 {
+        put(&environment, "a", &round.to_string());
+        environment.flush().unwrap();
+    }
+    assert_eq!(get(&reader, "a").as_deref(), Some("2"));
+    assert_eq!(
+        get(&environment.read().unwrap(), "a").as_deref(),
+        Some("19")
+    );
+    drop(reader);
+    environment.flush().unwrap();
+    assert_eq!(
+        get(&environment.read().unwrap(), "a").as_deref(),
+        Some("19")
+    );
+}
+
+#[test]
+fn dropped_transaction_leaves_nothing_behind() {
+    let vfs = SimVfs::new(3);
+    let environment = open(&vfs);
+    put(&environment, "a", "1");
+    let mut transaction = environment.begin_write().unwrap();
+    transaction
+        .tree_mut("t")
+        .unwrap()
+        .put(b"a", &[7; 100_000])
+        .unwrap();
+    transaction
+        .tree_mut("other")
+        .unwrap()
+        .put(b"x", b"y")
+        .unwrap();
+    drop(transaction);
+    let reader = environment.read().unwrap();
+    assert_eq!(get(&reader, "a").as_deref(), Some("1"));
+    assert!(reader.tree("other").unwrap().is_none());
+    drop(reader);
+    let report = environment.check(CheckLevel::Full).unwrap();
+    assert_eq!(report.damages, []);
+}
+
+#[test]
+fn failing_operation_is_taken_back_alone() {
+    let vfs = SimVfs::new(4);
+    let environment = open(&vfs);
+    let first =
+        environment.submit(|transaction| transaction.tree_mut("t")?.put(b"a", b"1").map(|_| ()));
+    let failing = environment.submit(|transaction| {
+        transaction.tree_mut("t").unwrap().put(b"a", b"2").unwrap();
+        transaction
+            .tree_mut("t")
+            .unwrap()
+            .put(b"long", &[1; 50_000])
+            .unwrap();
+        transaction
+            .tree_mut("new")
+            .unwrap()
+            .put(b"k", b"v")
+            .unwrap();
+        Err::<(), &str>("refused")
+    });
+    let panicking = environment.submit(|transaction| -> Result<(), StorageError> {
+        transaction.tree_mut("t")?.delete(b"a")?;
+        panic!("on purpose");
+    });
+    let last =
+        environment.submit(|transaction| transaction.tree_mut("t")?.put(b"b", b"3").map(|_| ()));
+    first.wait().unwrap();
+    assert!(matches!(
+        failing.wait(),
+        Err(WriteError::Operation("refused"))
+    ));
+    assert!(matches!(panicking.wait(), Err(WriteError::Panicked(text)) if text == "on purpose"));
+    last.wait().unwrap();
+    let reader = environment.read().unwrap();
+    assert_eq!(content(&reader).len(), 2);
+    assert_eq!(get(&reader, "a").as_deref(), Some("1"));
+    assert!(reader.tree("new").unwrap().is_none());
+    assert_eq!(environment.check(CheckLevel::Full).unwrap().damages, []);
+}
+
+#[test]
+fn many_threads_share_journal_writes() {
+    let vfs = SimVfs::new(5);
+    let environment = open(&vfs);
+    std::thread::scope(|scope| {
+        for thread in 0..8u32 {
+            let environment = &environment;
+            scope.spawn(move || {
+                for item in 0..50u32 {
+                    let key = format!("{thread}-{item}");
+                    environment
+                        .write(move |transaction| {
+                            transaction
+                                .tree_mut("t")?
+                                .put(key.as_bytes(), b"v")
+                                .map(|_| ())
+                        })
+                        .unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(content(&environment.read().unwrap()).len(), 400);
+    let statistics = environment.statistics();
+    assert_eq!(statistics.operations, 400);
+    assert!(statistics.transactions <= 400);
+}
+
+#[test]
+fn second_open_of_the_same_directory_is_refused() {
+    let vfs = SimVfs::new(6);
+    let _environment = open(&vfs);
+    let again: Arc<dyn Vfs> = vfs.clone();
+    let error = Environment::open(again, Path::new(DIRECTORY), Options::small()).err();
+    assert!(matches!(error, Some(OpenError::InUse { .. })), "{error:?}");
+}
+
+#[test]
+fn dropped_trees_give_their_pages_back() {
+    let vfs = SimVfs::new(7);
+    let environment = open(&vfs);
+    let fill = |environment: &Environment| {
+        let mut transaction = environment.begin_write().unwrap();
+        let mut tree = transaction.tree_mut("big").unwrap();
+        for key in 0..2_000u32 {
+            tree.put(&key.to_be_bytes(), &[3; 200]).unwrap();
+        }
+        tree.put(b"long", &[4; 60_000]).unwrap();
+        transaction.commit().unwrap();
+    };
+    fill(&environment);
+    let pages = environment.statistics().page_count;
+    for _ in 0..3 {
+        let mut transaction = environment.begin_write().unwrap();
+        assert!(transaction.drop_tree("big").unwrap());
+        assert!(!transaction.drop_tree("big").unwrap());
+        transaction.commit().unwrap();
+        assert!(environment.read().unwrap().tree("big").unwrap().is_none());
+        fill(&environment);
+        environment.flush().unwrap();
+    }
+    assert!(environment.statistics().page_count <= pages + 8);
+    assert_eq!(environment.check(CheckLevel::Full).unwrap().damages, []);
+}
+
+/// Random operations against a map: commits, rollbacks, flushes, reopenings, power losses.
+#[test]
+fn random_histories_match_a_map() {
+    for seed in 0..12 {
+        random_history(seed);
+    }
+}
+
+fn random_history(seed: u64) {
+    println!("seed {seed}");
+    let mut rng = Rng::new(seed);
+    let mut vfs = SimVfs::new(seed);
+    let mut environment = open(&vfs);
+    let mut model = BTreeMap::new();
+    for step in 0..150 {
+        let mut changed = model.clone();
+        let mut transaction = environment.begin_write().unwrap();
+        for _ in 0..rng.below(30) {
+            let key = format!("key-{}", rng.below(300)).into_bytes();
+            let mut tree = transaction.tree_mut("t").unwrap();
+            if rng.below(3) == 0 {
+                assert_eq!(tree.delete(&key).unwrap(), changed.remove(&key).is_some());
+            } else {
+                let len = [0, 10, 500, 3_900, 3_901, 30_000][rng.below(6) as usize];
+                let value = vec![rng.below(256) as u8; len];
+                tree.put(&key, &value).unwrap();
+                changed.insert(key, value);
+            }
+        }
+        match rng.below(10) {
+            0 => drop(transaction),
+            _ => {
+                transaction.commit().unwrap();
+                model = changed;
+            }
+        }
+        let event = rng.below(20);
+        println!("{step}: event {event}");
+        match event {
+            0 | 1 => environment.flush().unwrap(),
+            2 => {
+                drop(environment);
+                environment = open(&vfs);
+            }
+            3 => {
+                vfs = vfs.crash(CrashChoice::Random(rng.next_u64()));
+                drop(environment);
+                environment = open(&vfs);
+            }
+            _ => {}
+        }
+        let found = content(&environment.read().unwrap());
+        assert_eq!(summary(&found), summary(&model), "seed {seed}, step {step}");
+    }
+    assert_eq!(
+        environment.check(CheckLevel::Full).unwrap().damages,
+        [],
+        "seed {seed}"
+    );
+}
