@@ -4,3 +4,4 @@
 
 pub mod demo;
 pub mod import;
+pub mod output;

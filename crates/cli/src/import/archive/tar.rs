@@ -203,6 +203,9 @@ impl<S: ByteSource> TarReader<S> {
         if self.saw_end_mark || (self.position == 0 && rest == 0) {
             return Ok(TarItem::End);
         }
+        if rest > 0 {
+            return Err(Trouble::Fatal(self.too_early()));
+        }
         self.saw_end_mark = true;
         Ok(TarItem::Damaged {
             name: self.last_name.clone(),
@@ -254,10 +257,14 @@ impl<S: ByteSource> TarReader<S> {
         if self.ensure(len)? {
             return Ok(self.buffer.len() - self.taken);
         }
-        Err(Trouble::Fatal(SourceError::Fatal {
+        Err(Trouble::Fatal(self.too_early()))
+    }
+
+    fn too_early(&self) -> SourceError {
+        SourceError::Fatal {
             file_position: self.position,
             what: "the archive ends too early".to_owned(),
-        }))
+        }
     }
 
     /// Whether `len` bytes are available, reading on as needed.

@@ -213,6 +213,14 @@ fn a_truncated_archive_says_where() {
             "error: the archive ends too early, in or behind entry b at byte 1538"
         ]
     );
+    let lines = list(vec![Ok(bytes[..1024 + 100].to_vec())]);
+    assert_eq!(
+        lines,
+        [
+            "a=one",
+            "error: the archive ends too early, in or behind entry a at byte 1124"
+        ]
+    );
     let lines = list(vec![Ok(bytes[..1024].to_vec())]);
     assert_eq!(lines[0], "a=one");
     assert!(lines[1].contains("may be cut short"), "{lines:?}");

@@ -1,0 +1,181 @@
+//! NDJSON: one JSON document a line.
+//!
+//! Called by the parse threads of `import ndjson`. Reads what `jackdaw export` writes, and what
+//! other programs write without metadata.
+
+use jackdaw_document::{Builder, DocumentBuf, Limits, Parser, Value};
+
+use super::parse::{EntryParser, NewDocument, check_id, collection_metadata, id_prefix};
+use super::skip::SkipReason;
+
+/// Metadata that the server makes itself; an import does not bring it along.
+const SERVER_METADATA: [&str; 4] = ["@id", "@change-vector", "@last-modified", "@etag"];
+/// Fields that hold the id when no other is named.
+const USUAL_ID_FIELDS: [&str; 2] = ["Id", "id"];
+
+/// Makes documents of JSON lines.
+pub struct JsonParser {
+    json: Parser,
+    builder: Builder,
+    collection: Option<String>,
+    id_field: Option<String>,
+}
+
+impl JsonParser {
+    /// `collection` holds for lines whose metadata name none; `id_field` is where the id stands
+    /// instead of the metadata.
+    #[must_use]
+    pub fn new(collection: Option<&str>, id_field: Option<&str>) -> Self {
+        Self {
+            json: Parser::new(Limits::default()),
+            builder: Builder::new(),
+            collection: collection.map(str::to_owned),
+            id_field: id_field.map(str::to_owned),
+        }
+    }
+}
+
+impl EntryParser for JsonParser {
+    fn parse(&mut self, name: &str, content: &[u8]) -> Result<NewDocument, SkipReason> {
+        if content.iter().all(u8::is_ascii_whitespace) {
+            return Err(SkipReason::Empty);
+        }
+        let split = self
+            .json
+            .parse_split(content)
+            .map_err(|error| SkipReason::Malformed {
+                what: error.to_string(),
+            })?;
+        let body = split.body.root();
+        if body.as_object().is_none() {
+            let what = "it is JSON, but no object".to_owned();
+            return Err(SkipReason::Malformed { what });
+        }
+        let metadata = split.metadata.as_ref().map(|metadata| metadata.root());
+        let text_of = |name| metadata.and_then(|metadata| metadata.get(name)?.as_str());
+        let Some(collection) = text_of("@collection").or(self.collection.as_deref()) else {
+            let what = "it names no @collection; --collection gives one to all".to_owned();
+            return Err(SkipReason::Malformed { what });
+        };
+        let id = match (&self.id_field, text_of("@id")) {
+            (None, Some(id)) => id.to_owned(),
+            (None, None) => {
+                let usual = USUAL_ID_FIELDS.iter().find_map(|name| body.get(name));
+                id_of(usual, collection).unwrap_or_else(|| numbered_id(collection, name))
+            }
+            (Some(field), _) => {
+                id_of(body.get(field), collection).ok_or_else(|| SkipReason::BadId {
+                    what: format!("its field {field} is not a string or a whole number"),
+                })?
+            }
+        };
+        check_id(&id)?;
+        let metadata = match metadata {
+            Some(metadata) => keep_metadata(&mut self.builder, metadata, collection),
+            None => collection_metadata(collection),
+        };
+        Ok(NewDocument {
+            id,
+            body: split.body.to_buf(),
+            metadata,
+        })
+    }
+}
+
+/// The id that a field gives: whole when it has a slash, else behind the collection's name.
+pub(super) fn id_of(value: Option<Value<'_>>, collection: &str) -> Option<String> {
+    match value? {
+        Value::String(text) => Some(id_from_text(text, collection)),
+        Value::Long(number) => Some(format!("{}{number}", id_prefix(collection))),
+        _ => None,
+    }
+}
+
+/// See [`id_of`].
+pub(super) fn id_from_text(text: &str, collection: &str) -> String {
+    if text.contains('/') || text.is_empty() {
+        text.to_owned()
+    } else {
+        id_prefix(collection) + text
+    }
+}
+
+/// The id of a document that has none: its place in the file, so that a second run gives it again.
+pub(super) fn numbered_id(collection: &str, name: &str) -> String {
+    let number = name.rsplit(' ').next().unwrap_or_default();
+    format!("{}{number:0>10}", id_prefix(collection))
+}
+
+fn keep_metadata(builder: &mut Builder, metadata: Value<'_>, collection: &str) -> DocumentBuf {
+    builder.clear();
+    builder.begin_object().key("@collection").string(collection);
+    let fields = metadata.as_object();
+    for (name, value) in fields.iter().flat_map(|fields| fields.iter()) {
+        if name != "@collection" && !SERVER_METADATA.contains(&name) {
+            builder.field(name, value);
+        }
+    }
+    builder.end_object();
+    builder
+        .finish()
+        .unwrap_or_else(|_| collection_metadata(collection))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(collection: Option<&str>, id_field: Option<&str>, line: &str) -> String {
+        match JsonParser::new(collection, id_field).parse("line 7", line.as_bytes()) {
+            Ok(document) => format!(
+                "{} {} {}",
+                document.id,
+                document.body.root().to_json(),
+                document.metadata.root().to_json()
+            ),
+            Err(reason) => format!("{}: {reason}", reason.kind()),
+        }
+    }
+
+    #[test]
+    fn exported_documents_come_back() {
+        assert_eq!(
+            parse(
+                None,
+                None,
+                r#"{"a":1.10,"@metadata":{"@id":"Albums/1","@collection":"Albums","@change-vector":"x","Keep":true}}"#
+            ),
+            r#"Albums/1 {"a":1.10} {"@collection":"Albums","Keep":true}"#
+        );
+    }
+
+    #[test]
+    fn ids_come_from_metadata_fields_or_the_place() {
+        let check = |field, line, expected: &str| {
+            let shown = parse(Some("Albums"), field, line);
+            assert_eq!(shown.split(' ').next(), Some(expected), "{shown}");
+        };
+        check(None, r#"{"Id":"albums/5"}"#, "albums/5");
+        check(None, r#"{"id":5}"#, "albums/5");
+        check(None, r#"{"id":"abc"}"#, "albums/abc");
+        check(None, r#"{"a":1}"#, "albums/0000000007");
+        check(Some("sku"), r#"{"sku":"x-1","Id":"y"}"#, "albums/x-1");
+        check(Some("sku"), r#"{"Id":"y"}"#, "unusable");
+        check(Some("sku"), r#"{"sku":1.5}"#, "unusable");
+        check(None, r#"{"Id":""}"#, "unusable");
+    }
+
+    #[test]
+    fn what_is_no_document_is_skipped_with_its_reason() {
+        let check = |line: &str, expected: &str| {
+            let shown = parse(Some("Albums"), None, line);
+            assert!(shown.starts_with(expected), "{shown}");
+        };
+        check("", "empty");
+        check("[1]", "malformed: it is JSON, but no object");
+        check("{\"a\":", "malformed: ");
+        check(&format!("{{\"a\":{}", "[".repeat(10_000)), "malformed: ");
+        check("{\"a\":\"\u{1}\"}", "malformed: ");
+        assert!(parse(None, None, "{}").contains("--collection"));
+    }
+}

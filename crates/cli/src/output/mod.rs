@@ -1,0 +1,4 @@
+//! How the command line shows things: numbers, tables, CSV.
+
+pub mod numbers;
+pub mod table;
