@@ -61,6 +61,16 @@ pub(crate) fn exists(program: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// The target triple of this machine, as the compiler names it.
+///
+/// # Errors
+/// When the compiler cannot be asked.
+pub(crate) fn host_triple() -> Result<String> {
+    let verbose = output_of(Command::new("rustc").arg("-vV"))?;
+    let host = verbose.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("`rustc -vV` names no host")?.to_owned())
+}
+
 fn line_of(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut line = program

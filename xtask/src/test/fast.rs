@@ -103,14 +103,8 @@ fn runner_variable() -> Result<Option<String>> {
     if !process::exists("env") {
         return Ok(None);
     }
-    let verbose = process::output_of(Command::new("rustc").arg("-vV"))?;
-    let host = verbose.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.map(|triple| {
-        format!(
-            "CARGO_TARGET_{}_RUNNER",
-            triple.replace('-', "_").to_uppercase()
-        )
-    }))
+    let triple = process::host_triple()?.replace('-', "_").to_uppercase();
+    Ok(Some(format!("CARGO_TARGET_{triple}_RUNNER")))
 }
 
 /// Runs a command with both of its outputs in one pipe, so that their order is kept; shows every

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: the fast suite, and by name the suites that take longer or need more.
 
 mod fast;
+mod fuzz;
 mod report;
 
 use anyhow::{Result, bail};
@@ -9,15 +10,20 @@ pub(crate) const SUMMARY: &str = "builds and runs the fast suite";
 
 pub(crate) const HELP: &str = "\
 cargo xtask test [--budget-seconds N] [-p PACKAGE]...
+cargo xtask test fuzz [--seconds N] [TARGET]...
 
 Builds the workspace with its tests, then runs every test of the fast suite, prints the runners' own
 summaries, the ten slowest tests and the running time after the build, and fails when a test fails
-or when the running time is over the budget (60 s).";
+or when the running time is over the budget (60 s).
+
+fuzz builds the programs of fuzz/targets with coverage counters and lets each look for inputs that
+fail, for 10 seconds; it needs a C++ compiler.";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.first().map(String::as_str) {
         None => fast::run(arguments),
         Some(first) if first.starts_with('-') => fast::run(arguments),
+        Some("fuzz") => fuzz::run(&arguments[1..]),
         Some(other) => bail!("there is no suite `{other}`; see `cargo xtask test --help`"),
     }
 }
