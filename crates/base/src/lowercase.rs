@@ -44,6 +44,21 @@ pub fn push_lowercase(text: &str, out: &mut String) {
     }
 }
 
+/// Appends the lower case of `text` as UTF-8 bytes: [`push_lowercase`] for byte arenas.
+pub fn push_lowercase_bytes(text: &str, out: &mut Vec<u8>) {
+    let start = out.len();
+    if text.is_ascii() {
+        out.extend_from_slice(text.as_bytes());
+        if let Some(copied) = out.get_mut(start..) {
+            copied.make_ascii_lowercase();
+        }
+    } else {
+        for character in text.chars().map(lowercase_char) {
+            out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+}
+
 /// The lower case of one character; itself where the lower case is not a single character.
 #[inline]
 #[must_use]
@@ -103,5 +118,9 @@ mod tests {
         push_lowercase("Me", &mut out);
         push_lowercase("\u{c9}", &mut out);
         assert_eq!(out, "KEEP me\u{e9}");
+        let mut bytes = b"KEEP ".to_vec();
+        push_lowercase_bytes("Me", &mut bytes);
+        push_lowercase_bytes("\u{c9}", &mut bytes);
+        assert_eq!(bytes, out.as_bytes());
     }
 }

@@ -1,1 +1,42 @@
 //! Inverted index: terms, posting lists, set operations, analyzers.
+//!
+//! An index lives in a few trees of an environment and is changed in write transactions: entries
+//! removed are gone at once, there are no segments and nothing is merged later. `batch` and
+//! `analysis` turn values into terms, `writer` applies them, `reader` answers queries with `set`s
+//! of entries, `verify` checks it all. Bytes: docs/format.md, section "Inverted index".
+//!
+//! The crate knows nothing of documents or queries: entries are numbers, values are texts and
+//! numbers.
+
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod batch;
+mod catalog;
+mod entry;
+mod error;
+mod forward;
+mod matches;
+mod posting;
+mod reader;
+mod set;
+mod store;
+mod term;
+mod verify;
+mod writer;
+
+pub use analysis::Analyzer;
+pub use batch::{Batch, EntryTerms, FIELD_NAME_BYTES_MAX, FIELDS_MAX, FieldSlot};
+pub use catalog::{Field, FieldId};
+pub use entry::EntryId;
+pub use error::{IndexDamage, IndexError};
+pub use matches::Matches;
+pub use posting::Postings;
+pub use reader::{
+    Budget, Direction, IndexReader, TermKind, TermWalk, TermsOfEntry, Verdict, WalkedTerm,
+};
+pub use set::{EntrySet, Iter as EntrySetIter, SetBuilder};
+pub use store::{IndexRead, IndexWrite, MemoryStore};
+pub use term::{StoredTerm, StoredText, TEXT_BYTES_WHOLE_MAX, Term};
+pub use verify::IndexReport;
+pub use writer::{Applied, IndexWriter};

@@ -1,0 +1,265 @@
+//! Batch: the changes of many entries, analyzed, in one arena.
+//!
+//! Filled by the layer above from documents, then given to [`IndexWriter`](crate::IndexWriter).
+//!
+//! Invariants:
+//! - No allocation per term or per entry: keys lie one after another in `arena`.
+//! - A later change of an entry replaces an earlier one of the same batch.
+//!
+//! Threads: one owner; filled batches may be handed to another thread.
+
+use jackdaw_base::number::Number;
+
+use crate::analysis::{Analyzer, boolean_text};
+use crate::term::{self, class};
+use crate::{EntryId, IndexError};
+
+/// Most fields of an index.
+pub const FIELDS_MAX: usize = 60_000;
+
+/// Longest name of a field, in bytes.
+pub const FIELD_NAME_BYTES_MAX: usize = 2_000;
+
+/// A field of a batch. Only good for the batch that gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldSlot(pub(crate) u16);
+
+#[derive(Clone, Debug)]
+pub(crate) struct BatchField {
+    pub(crate) name: Box<str>,
+    pub(crate) analyzer: Analyzer,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BatchTerm {
+    pub(crate) field: FieldSlot,
+    len_bytes: u16,
+    start: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BatchChange {
+    pub(crate) entry: EntryId,
+    pub(crate) is_deletion: bool,
+    /// First of its terms; they end where those of the next change begin.
+    terms_start: usize,
+}
+
+/// Changes of many entries.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    fields: Vec<BatchField>,
+    arena: Vec<u8>,
+    terms: Vec<BatchTerm>,
+    changes: Vec<BatchChange>,
+}
+
+impl Batch {
+    /// An empty batch.
+    #[must_use]
+    pub fn new() -> Batch {
+        Batch::default()
+    }
+
+    /// The field `name`, declared with `analyzer` when the batch sees it for the first time.
+    ///
+    /// # Errors
+    /// - [`IndexError::AnalyzerDiffers`]: the batch has it with another analyzer.
+    /// - [`IndexError::TooManyFields`], [`IndexError::FieldNameTooLong`].
+    pub fn field(&mut self, name: &str, analyzer: Analyzer) -> Result<FieldSlot, IndexError> {
+        let known = self.fields.iter().position(|field| &*field.name == name);
+        if known.is_some_and(|slot| self.fields[slot].analyzer != analyzer) {
+            return Err(IndexError::AnalyzerDiffers {
+                name: name.to_owned(),
+            });
+        }
+        if name.len() > FIELD_NAME_BYTES_MAX {
+            return Err(IndexError::FieldNameTooLong {
+                len_bytes: name.len(),
+                max_bytes: FIELD_NAME_BYTES_MAX,
+            });
+        }
+        let slot = known.unwrap_or(self.fields.len());
+        let too_many = IndexError::TooManyFields { max: FIELDS_MAX };
+        let number = u16::try_from(slot)
+            .ok()
+            .filter(|_| slot < FIELDS_MAX)
+            .ok_or(too_many)?;
+        if known.is_none() {
+            self.fields.push(BatchField {
+                name: name.into(),
+                analyzer,
+            });
+        }
+        Ok(FieldSlot(number))
+    }
+
+    /// Begins the new content of an entry, whether or not the index has it already. Terms are
+    /// added through the value returned; an entry without terms is still an entry.
+    ///
+    /// # Errors
+    /// [`IndexError::EntryOutOfRange`].
+    pub fn put(&mut self, entry: EntryId) -> Result<EntryTerms<'_>, IndexError> {
+        self.push_change(entry, false)?;
+        Ok(EntryTerms { batch: self })
+    }
+
+    /// Removes an entry; nothing happens when the index does not have it.
+    ///
+    /// # Errors
+    /// [`IndexError::EntryOutOfRange`].
+    pub fn delete(&mut self, entry: EntryId) -> Result<(), IndexError> {
+        self.push_change(entry, true)
+    }
+
+    fn push_change(&mut self, entry: EntryId, is_deletion: bool) -> Result<(), IndexError> {
+        if entry > EntryId::MAX {
+            return Err(IndexError::EntryOutOfRange { entry: entry.0 });
+        }
+        let terms_start = self.terms.len();
+        self.changes.push(BatchChange {
+            entry,
+            is_deletion,
+            terms_start,
+        });
+        Ok(())
+    }
+
+    /// Number of changes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Whether there are no changes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Bytes of the changes so far: what a caller bounds. The writer needs about twice as much
+    /// while it applies them.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.arena.len()
+            + self.terms.len() * size_of::<BatchTerm>()
+            + self.changes.len() * size_of::<BatchChange>()
+    }
+
+    /// Forgets the changes; keeps fields and memory.
+    pub fn clear(&mut self) {
+        self.arena.clear();
+        self.terms.clear();
+        self.changes.clear();
+    }
+
+    pub(crate) fn fields(&self) -> &[BatchField] {
+        &self.fields
+    }
+
+    pub(crate) fn changes(&self) -> &[BatchChange] {
+        &self.changes
+    }
+
+    /// Terms of the change at `position`.
+    pub(crate) fn terms(&self, position: usize) -> &[BatchTerm] {
+        let start = self.changes[position].terms_start;
+        let end = self
+            .changes
+            .get(position + 1)
+            .map_or(self.terms.len(), |next| next.terms_start);
+        &self.terms[start..end]
+    }
+
+    /// Class and bytes of a term.
+    pub(crate) fn key(&self, term: &BatchTerm) -> &[u8] {
+        &self.arena[term.start..][..usize::from(term.len_bytes)]
+    }
+}
+
+/// Adds terms to one entry of a batch. Call once for each element of an array.
+pub struct EntryTerms<'a> {
+    batch: &'a mut Batch,
+}
+
+impl EntryTerms<'_> {
+    /// A text, as the document has it.
+    pub fn text(&mut self, field: FieldSlot, text: &str) {
+        let analyzer = self.batch.fields[usize::from(field.0)].analyzer;
+        self.push(field, |arena| analyzer.push_text_key(text, arena));
+    }
+
+    /// A number and the text it has in the document.
+    pub fn number(&mut self, field: FieldSlot, number: Number, text: &str) {
+        self.push(field, |arena| term::push_number_key(number, arena));
+        self.text(field, text);
+    }
+
+    /// A boolean.
+    pub fn boolean(&mut self, field: FieldSlot, value: bool) {
+        self.text(field, boolean_text(value));
+    }
+
+    /// An explicit null.
+    pub fn null(&mut self, field: FieldSlot) {
+        self.push(field, |arena| arena.push(class::NULL));
+    }
+
+    fn push(&mut self, field: FieldSlot, write_key: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.batch.arena.len();
+        write_key(&mut self.batch.arena);
+        let len_bytes = u16::try_from(self.batch.arena.len() - start)
+            .expect("keys are cut to a class byte and 512 bytes");
+        self.batch.terms.push(BatchTerm {
+            field,
+            len_bytes,
+            start,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_has_one_analyzer() {
+        let mut batch = Batch::new();
+        let slot = batch.field("Name", Analyzer::LowercaseKeyword).unwrap();
+        assert_eq!(
+            batch.field("Name", Analyzer::LowercaseKeyword).unwrap(),
+            slot
+        );
+        assert_ne!(
+            batch.field("name", Analyzer::LowercaseKeyword).unwrap(),
+            slot
+        );
+        assert!(matches!(
+            batch.field("Name", Analyzer::Keyword),
+            Err(IndexError::AnalyzerDiffers { .. })
+        ));
+        let long = "n".repeat(FIELD_NAME_BYTES_MAX + 1);
+        assert!(matches!(
+            batch.field(&long, Analyzer::Keyword),
+            Err(IndexError::FieldNameTooLong { .. })
+        ));
+    }
+
+    #[test]
+    fn terms_belong_to_the_change_they_follow() {
+        let mut batch = Batch::new();
+        let slot = batch.field("A", Analyzer::LowercaseKeyword).unwrap();
+        batch.put(EntryId(1)).unwrap().text(slot, "X");
+        batch.delete(EntryId(2)).unwrap();
+        let mut terms = batch.put(EntryId(3)).unwrap();
+        terms.number(slot, Number::Long(5), "5");
+        terms.null(slot);
+        let counts: Vec<usize> = (0..3).map(|position| batch.terms(position).len()).collect();
+        assert_eq!(counts, [1, 0, 3]);
+        assert_eq!(batch.key(&batch.terms(0)[0]), [class::TEXT, b'x']);
+        assert!(batch.len_bytes() > 0);
+        batch.clear();
+        assert!(batch.is_empty());
+        assert!(batch.put(EntryId(EntryId::MAX.0 + 1)).is_err());
+    }
+}

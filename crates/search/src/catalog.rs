@@ -1,0 +1,340 @@
+//! Catalog: the fields and counters of an index, one small tree.
+//!
+//! Loaded by every reader and by the writer at the start of a batch; stored once at its end, so
+//! that counters cost nothing per entry. Bytes: docs/format.md, section "Inverted index".
+//!
+//! Invariants:
+//! - Field numbers are dense and never re-used; a field keeps its analyzer.
+//! - `next_entry` is above every entry the index has ever had: an entry at or above it needs no
+//!   look-up of its forward record.
+//!
+//! Threads: plain data of one transaction.
+
+use std::collections::HashMap;
+
+use jackdaw_storage::StorageError;
+
+use crate::analysis::Analyzer;
+use crate::batch::FIELDS_MAX;
+use crate::error::{At, IndexError};
+use crate::posting::{ListNumber, Malformed};
+use crate::store::{IndexRead, IndexWrite};
+
+/// Format of an index as a whole, in its header.
+const FORMAT: u16 = 1;
+
+/// Names of the trees of an index.
+pub(crate) const CATALOG_TREE: &str = "index";
+pub(crate) const TERMS_TREE: &str = "terms";
+pub(crate) const POSTINGS_TREE: &str = "postings";
+pub(crate) const FORWARD_TREE: &str = "forward";
+
+/// Keys of the catalog: the header, and a byte before the number of a field.
+const HEADER_KEY: [u8; 1] = [0];
+const FIELD_KEY: u8 = 1;
+
+const HEADER_BYTES: usize = 48;
+const FIELD_HEAD_BYTES: usize = 12;
+
+/// Number of a field within its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FieldId(pub(crate) u16);
+
+impl FieldId {
+    /// Stands for the index itself: has the list of all entries.
+    pub(crate) const EVERY: FieldId = FieldId(u16::MAX);
+
+    /// Reads the number as keys have it.
+    pub(crate) fn from_bytes(bytes: [u8; 2]) -> FieldId {
+        FieldId(u16::from_be_bytes(bytes))
+    }
+
+    /// Position among fields.
+    pub(crate) fn position(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// Appends what all keys of the field begin with.
+    pub(crate) fn push_key(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_be_bytes());
+    }
+
+    /// Key of the list of all entries that have the field.
+    pub(crate) fn exists_key(self) -> [u8; 3] {
+        let [high, low] = self.0.to_be_bytes();
+        [high, low, crate::term::class::EXISTS]
+    }
+
+    fn catalog_key(self) -> [u8; 3] {
+        let [high, low] = self.0.to_be_bytes();
+        [FIELD_KEY, high, low]
+    }
+}
+
+/// What the index knows of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    name: Box<str>,
+    analyzer: Analyzer,
+    term_count: u64,
+}
+
+impl Field {
+    /// Name, as the batches gave it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How its text becomes terms.
+    #[must_use]
+    pub fn analyzer(&self) -> Analyzer {
+        self.analyzer
+    }
+
+    /// Number of distinct terms: texts, numbers and null.
+    #[must_use]
+    pub fn term_count(&self) -> u64 {
+        self.term_count
+    }
+
+    fn decode(record: &[u8]) -> Option<Field> {
+        let (head, name) = record.split_at_checked(FIELD_HEAD_BYTES)?;
+        let [format, analyzer, flags @ .., _, _, _, _, _, _, _, _] = head else {
+            return None;
+        };
+        let known = *format == 0 && flags == [0, 0];
+        Some(Field {
+            name: std::str::from_utf8(name).ok().filter(|_| known)?.into(),
+            analyzer: Analyzer::from_byte(*analyzer)?,
+            term_count: read_u64(head, 4)?,
+        })
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut record = vec![0, self.analyzer.to_byte(), 0, 0];
+        record.extend_from_slice(&self.term_count.to_le_bytes());
+        record.extend_from_slice(self.name.as_bytes());
+        record
+    }
+}
+
+/// Counters of an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Entries the index has.
+    pub(crate) entry_count: u64,
+    /// One above the greatest entry it ever had.
+    pub(crate) next_entry: u64,
+    /// Number of the next large list.
+    pub(crate) next_list: u64,
+    /// What the layer above has indexed, as it said; 0 before it said anything.
+    pub(crate) indexed_up_to: u64,
+}
+
+impl Counters {
+    fn decode(record: &[u8]) -> Result<Counters, IndexError> {
+        let damaged = Malformed("the header of the index is malformed");
+        let decoded = (record.len() == HEADER_BYTES)
+            .then(|| {
+                let format = u16::from_le_bytes(record.get(..2)?.try_into().ok()?);
+                let counters = Counters {
+                    entry_count: read_u64(record, 8)?,
+                    next_entry: read_u64(record, 16)?,
+                    next_list: read_u64(record, 24)?,
+                    indexed_up_to: read_u64(record, 32)?,
+                };
+                Some((format, counters))
+            })
+            .flatten();
+        match decoded.ok_or(damaged).at(CATALOG_TREE, &HEADER_KEY)? {
+            (FORMAT, counters) => Ok(counters),
+            (found, _) => Err(IndexError::Version {
+                found,
+                supported: FORMAT,
+            }),
+        }
+    }
+
+    fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut record = [0; HEADER_BYTES];
+        record[..2].copy_from_slice(&FORMAT.to_le_bytes());
+        let numbers = [
+            self.entry_count,
+            self.next_entry,
+            self.next_list,
+            self.indexed_up_to,
+        ];
+        for (place, number) in record[8..].chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_le_bytes());
+        }
+        record
+    }
+}
+
+fn read_u64(bytes: &[u8], start: usize) -> Option<u64> {
+    bytes
+        .get(start..start + 8)?
+        .try_into()
+        .ok()
+        .map(u64::from_le_bytes)
+}
+
+/// Fields and counters of an index, as of one transaction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Catalog {
+    pub(crate) counters: Counters,
+    fields: Vec<Field>,
+    by_name: HashMap<Box<str>, FieldId>,
+    /// Whether a field's record must be stored.
+    changed: Vec<bool>,
+}
+
+impl Catalog {
+    /// The stored catalog; `None` when there is no index yet.
+    pub(crate) fn load<S: IndexRead + ?Sized>(store: &S) -> Result<Option<Catalog>, IndexError> {
+        let Some(tree) = store.tree(CATALOG_TREE)? else {
+            return Ok(None);
+        };
+        let Some(header) = tree.get(&HEADER_KEY)? else {
+            return Ok(None);
+        };
+        let mut catalog = Catalog {
+            counters: Counters::decode(header)?,
+            ..Catalog::default()
+        };
+        for number in 0.. {
+            let field = FieldId(number);
+            let Some(record) = tree.get(&field.catalog_key())? else {
+                break;
+            };
+            let damaged = Malformed("the record of a field is malformed");
+            let decoded = Field::decode(record).ok_or(damaged);
+            catalog.push(decoded.at(CATALOG_TREE, &field.catalog_key())?, false);
+        }
+        Ok(Some(catalog))
+    }
+
+    fn push(&mut self, field: Field, is_new: bool) -> FieldId {
+        let number = u16::try_from(self.fields.len()).expect("callers check the limit of fields");
+        self.by_name.insert(field.name.clone(), FieldId(number));
+        self.fields.push(field);
+        self.changed.push(is_new);
+        FieldId(number)
+    }
+
+    /// Stores what changed; the header always.
+    pub(crate) fn store<S: IndexWrite + ?Sized>(
+        &mut self,
+        store: &mut S,
+    ) -> Result<(), StorageError> {
+        let mut tree = store.tree_mut(CATALOG_TREE)?;
+        tree.put(&HEADER_KEY, &self.counters.encode())?;
+        for (number, (field, changed)) in (0..).zip(self.fields.iter().zip(&mut self.changed)) {
+            if std::mem::take(changed) {
+                tree.put(&FieldId(number).catalog_key(), &field.encode())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The field `name`, added when it is new.
+    pub(crate) fn declare(
+        &mut self,
+        name: &str,
+        analyzer: Analyzer,
+    ) -> Result<FieldId, IndexError> {
+        match self.field_id(name) {
+            Some(field) if self.fields[field.position()].analyzer == analyzer => Ok(field),
+            Some(_) => Err(IndexError::AnalyzerDiffers {
+                name: name.to_owned(),
+            }),
+            None if self.fields.len() < FIELDS_MAX => Ok(self.push(
+                Field {
+                    name: name.into(),
+                    analyzer,
+                    term_count: 0,
+                },
+                true,
+            )),
+            None => Err(IndexError::TooManyFields { max: FIELDS_MAX }),
+        }
+    }
+
+    pub(crate) fn field_id(&self, name: &str) -> Option<FieldId> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Numbers of all fields, ascending.
+    pub(crate) fn field_ids(&self) -> impl Iterator<Item = FieldId> + use<> {
+        let count = u16::try_from(self.fields.len()).expect("declare checks the limit of fields");
+        (0..count).map(FieldId)
+    }
+
+    /// Changes a field's count of terms.
+    pub(crate) fn add_terms(&mut self, field: FieldId, added: u64, removed: u64) {
+        if added != removed {
+            let count = &mut self.fields[field.position()].term_count;
+            *count = (*count + added).saturating_sub(removed);
+            self.changed[field.position()] = true;
+        }
+    }
+
+    /// A number for a new large list.
+    pub(crate) fn take_list_number(&mut self) -> ListNumber {
+        let number = self.counters.next_list;
+        self.counters.next_list += 1;
+        ListNumber(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_back() {
+        let counters = Counters {
+            entry_count: 1,
+            next_entry: 2,
+            next_list: 3,
+            indexed_up_to: u64::MAX,
+        };
+        assert_eq!(Counters::decode(&counters.encode()).unwrap(), counters);
+        let field = Field {
+            name: "A.b[]".into(),
+            analyzer: Analyzer::Keyword,
+            term_count: 9,
+        };
+        assert_eq!(Field::decode(&field.encode()), Some(field));
+    }
+
+    #[test]
+    fn later_formats_and_damage_are_told_apart() {
+        let mut record = Counters::default().encode();
+        record[0] = 2;
+        assert!(matches!(
+            Counters::decode(&record),
+            Err(IndexError::Version {
+                found: 2,
+                supported: 1
+            })
+        ));
+        assert!(matches!(
+            Counters::decode(&record[..40]),
+            Err(IndexError::Damaged(_))
+        ));
+        for record in [
+            &[][..],
+            &[0; 11],
+            &[1; 20],
+            &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff],
+        ] {
+            assert_eq!(Field::decode(record), None, "{record:?}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Index reader: what a query asks of an index, on one snapshot.
+//!
+//! Called by query execution. Look-ups give [`Matches`]; walks give terms in order. Query texts are
+//! analyzed here, as the field's entries were.
+//!
+//! Invariants:
+//! - Every answer is of the snapshot the reader was opened on, counters included.
+//! - Nothing is left out silently: a walk that meets its budget's end is an error.
+//!
+//! Threads: borrows a snapshot; as shareable as that is.
+
+mod budget;
+mod entry_terms;
+mod lookup;
+mod range;
+mod walk;
+
+use jackdaw_storage::{PageRead, Tree};
+
+pub use budget::Budget;
+pub use entry_terms::TermsOfEntry;
+pub use range::Verdict;
+pub use walk::{Direction, TermKind, TermWalk, WalkedTerm};
+
+use crate::catalog::{Catalog, FORWARD_TREE, Field, FieldId, POSTINGS_TREE, TERMS_TREE};
+use crate::error::IndexError;
+use crate::store::IndexRead;
+
+/// An index on one snapshot.
+pub struct IndexReader<'t, P: PageRead + ?Sized> {
+    catalog: Catalog,
+    terms: Option<Tree<'t, P>>,
+    postings: Option<Tree<'t, P>>,
+    forward: Option<Tree<'t, P>>,
+}
+
+impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
+    /// Opens the index of a snapshot; `None` when no batch was ever applied.
+    ///
+    /// Reads the catalog: a few pages.
+    ///
+    /// # Errors
+    /// [`IndexError::Version`], [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn open<S>(store: &'t S) -> Result<Option<IndexReader<'t, P>>, IndexError>
+    where
+        S: IndexRead<Pages = P> + ?Sized,
+    {
+        let Some(catalog) = Catalog::load(store)? else {
+            return Ok(None);
+        };
+        Ok(Some(IndexReader {
+            catalog,
+            terms: store.tree(TERMS_TREE)?,
+            postings: store.tree(POSTINGS_TREE)?,
+            forward: store.tree(FORWARD_TREE)?,
+        }))
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub fn entry_count(&self) -> u64 {
+        self.catalog.counters.entry_count
+    }
+
+    /// What the layer above said it has indexed; 0 when it never did.
+    #[must_use]
+    pub fn indexed_up_to(&self) -> u64 {
+        self.catalog.counters.indexed_up_to
+    }
+
+    /// The field `name`; `None` when no entry was ever indexed with it.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<FieldId> {
+        self.catalog.field_id(name)
+    }
+
+    /// All fields, in the order of their numbers.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        self.catalog.fields()
+    }
+
+    pub(crate) fn terms_tree(&self) -> Option<Tree<'t, P>> {
+        self.terms
+    }
+
+    pub(crate) fn postings_tree(&self) -> Option<Tree<'t, P>> {
+        self.postings
+    }
+
+    pub(crate) fn forward_tree(&self) -> Option<Tree<'t, P>> {
+        self.forward
+    }
+
+    /// What is known of a field.
+    ///
+    /// # Panics
+    /// When `field` is of another index, which has more fields.
+    #[must_use]
+    pub fn field_info(&self, field: FieldId) -> &Field {
+        &self.catalog.fields()[field.position()]
+    }
+}

@@ -1,0 +1,222 @@
+//! Walking the terms of a field in order, with their counts and entries.
+//!
+//! Called by `range` for prefixes and ranges, and by query execution to sort by a field and to
+//! list its terms.
+//!
+//! Invariants:
+//! - Terms come in the order of their keys: null, text by bytes, numbers by value; or the reverse.
+//! - Keys are put together in one buffer, so that a walk allocates nothing per term.
+//!
+//! Threads: one owner; borrows a snapshot.
+
+use std::ops::Bound;
+
+use jackdaw_storage::{Key, PageRead, Range, Tree};
+
+use super::IndexReader;
+use crate::catalog::{FieldId, TERMS_TREE};
+use crate::error::{At, IndexError};
+use crate::posting::{Block, Malformed, Postings, TermValue};
+use crate::set::SetBuilder;
+use crate::term::{StoredTerm, class};
+
+/// Bytes in front of a term in its key: the field.
+const FIELD_BYTES: usize = 2;
+
+/// Which terms of a field to walk over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TermKind {
+    /// All terms; a number appears as number and as text.
+    All,
+    /// Texts, booleans and the texts of numbers.
+    Text,
+    /// Numbers by value.
+    Number,
+}
+
+/// Which end a walk begins at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the least term up.
+    Ascending,
+    /// From the greatest term down.
+    Descending,
+}
+
+/// Terms of a field in order.
+pub struct TermWalk<'t, P: PageRead + ?Sized> {
+    range: Option<Range<'t, P>>,
+    direction: Direction,
+    postings: Option<Tree<'t, P>>,
+    key: Vec<u8>,
+}
+
+/// One term of a walk.
+pub struct WalkedTerm<'w, 't, P: PageRead + ?Sized> {
+    key: &'w [u8],
+    value: TermValue<'t>,
+    postings: Option<Tree<'t, P>>,
+}
+
+impl<'t, P: PageRead + ?Sized> TermWalk<'t, P> {
+    pub(super) fn new(
+        reader: &IndexReader<'t, P>,
+        low: Bound<&[u8]>,
+        high: Bound<&[u8]>,
+        direction: Direction,
+    ) -> Result<TermWalk<'t, P>, IndexError> {
+        let range = match &reader.terms {
+            Some(tree) => Some(tree.range((low, high))?),
+            None => None,
+        };
+        Ok(TermWalk {
+            range,
+            direction,
+            postings: reader.postings,
+            key: Vec::new(),
+        })
+    }
+
+    /// The next term; `None` at the end.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn next_term(&mut self) -> Result<Option<WalkedTerm<'_, 't, P>>, IndexError> {
+        let Some((key, value)) = self.next_entry()? else {
+            return Ok(None);
+        };
+        key.copy_to(&mut self.key);
+        let value = TermValue::parse(value).at(TERMS_TREE, &self.key)?;
+        Ok(Some(WalkedTerm {
+            key: &self.key,
+            value,
+            postings: self.postings,
+        }))
+    }
+
+    /// Adds the entries of the next term to a set without putting its key together; false at the
+    /// end.
+    pub(super) fn add_next_to(&mut self, set: &mut SetBuilder) -> Result<bool, IndexError> {
+        let Some((key, value)) = self.next_entry()? else {
+            return Ok(false);
+        };
+        match TermValue::parse(value) {
+            Ok(TermValue::Inline { entries, count }) => set.extend(&entries[..count]),
+            value => {
+                key.copy_to(&mut self.key);
+                let value = value.at(TERMS_TREE, &self.key)?;
+                let postings = self.postings;
+                WalkedTerm {
+                    key: &self.key,
+                    value,
+                    postings,
+                }
+                .add_to(set)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn next_entry(&mut self) -> Result<Option<(Key<'t>, &'t [u8])>, IndexError> {
+        let Some(range) = &mut self.range else {
+            return Ok(None);
+        };
+        let next = match self.direction {
+            Direction::Ascending => range.next(),
+            Direction::Descending => range.next_back(),
+        };
+        Ok(next.transpose()?)
+    }
+}
+
+impl<'t, P: PageRead + ?Sized> WalkedTerm<'_, 't, P> {
+    /// The term itself.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`].
+    pub fn term(&self) -> Result<StoredTerm<'_>, IndexError> {
+        let wrong = Malformed("the key of a term is malformed");
+        self.key
+            .get(FIELD_BYTES..)
+            .and_then(StoredTerm::decode)
+            .ok_or(wrong)
+            .at(TERMS_TREE, self.key)
+    }
+
+    /// Number of entries that have the term.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.value.count()
+    }
+
+    /// The entries that have the term.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn postings(&self) -> Result<Postings<'t, P>, IndexError> {
+        Postings::open(self.value, self.postings)
+    }
+
+    /// Adds the entries that have the term to a set.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn add_to(&self, set: &mut SetBuilder) -> Result<(), IndexError> {
+        match &self.value {
+            TermValue::Inline { entries, count } => set.extend(&entries[..*count]),
+            TermValue::Small(chunk) => {
+                let mut block = Block::new();
+                for position in 0..chunk.blocks() {
+                    chunk
+                        .decode_block(position, &mut block)
+                        .at(TERMS_TREE, self.key)?;
+                    set.extend(block.entries());
+                }
+            }
+            TermValue::Large { .. } => {
+                let mut postings = self.postings()?;
+                while postings.next_block()? {
+                    set.extend(postings.pending());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
+    /// Terms of a field in order.
+    ///
+    /// Among texts longer than [`TEXT_BYTES_WHOLE_MAX`](crate::TEXT_BYTES_WHOLE_MAX) that share
+    /// their first bytes the order is arbitrary: whoever sorts by them compares documents.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn terms(
+        &self,
+        field: FieldId,
+        kind: TermKind,
+        direction: Direction,
+    ) -> Result<TermWalk<'t, P>, IndexError> {
+        let (low, high) = match kind {
+            TermKind::All => (class::NULL, class::NUMBER),
+            TermKind::Text => (class::TEXT, class::TEXT),
+            TermKind::Number => (class::NUMBER, class::NUMBER),
+        };
+        let (low, high) = (class_key(field, low), class_key(field, high + 1));
+        TermWalk::new(
+            self,
+            Bound::Included(&low),
+            Bound::Excluded(&high),
+            direction,
+        )
+    }
+}
+
+/// What the keys of a class of a field begin with.
+pub(super) fn class_key(field: FieldId, class: u8) -> Vec<u8> {
+    let mut key = Vec::with_capacity(FIELD_BYTES + 1);
+    field.push_key(&mut key);
+    key.push(class);
+    key
+}
