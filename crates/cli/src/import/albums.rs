@@ -119,7 +119,8 @@ mod tests {
         );
         assert_eq!(
             parse("./0e018e02", b"DTITLE=Alone"),
-            "albums/0e018e02 {\"DiscIds\":[],\"Artist\":\"Alone\",\"Title\":\"Alone\",\"Tracks\":[]}"
+            "albums/0e018e02 {\"DiscIds\":[],\"Artist\":\"Alone\",\"Title\":\"Alone\",\
+             \"Tracks\":[]}"
         );
     }
 

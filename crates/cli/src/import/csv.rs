@@ -275,7 +275,8 @@ mod tests {
                 "Id,Name,Size,Empty",
                 "12,\"Qu\u{e9}bec, \"\"City\"\"\",0.50,".as_bytes()
             ),
-            "cities/12 {\"Id\":12,\"Name\":\"Qu\u{e9}bec, \\\"City\\\"\",\"Size\":0.50,\"Empty\":null}"
+            "cities/12 {\"Id\":12,\"Name\":\"Qu\u{e9}bec, \\\"City\\\"\",\"Size\":0.50,\
+             \"Empty\":null}"
         );
         assert_eq!(
             parse("a;b", b"x;\"y\nz\""),

@@ -143,7 +143,8 @@ mod tests {
             parse(
                 None,
                 None,
-                r#"{"a":1.10,"@metadata":{"@id":"Albums/1","@collection":"Albums","@change-vector":"x","Keep":true}}"#
+                "{\"a\":1.10,\"@metadata\":{\"@id\":\"Albums/1\",\"@collection\":\"Albums\",\
+                 \"@change-vector\":\"x\",\"Keep\":true}}"
             ),
             r#"Albums/1 {"a":1.10} {"@collection":"Albums","Keep":true}"#
         );

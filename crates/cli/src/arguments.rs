@@ -1,0 +1,65 @@
+//! The command line: names, options, help. What the commands do is in `commands` and `bench`.
+
+use clap::{Parser, Subcommand};
+
+use crate::bench::journal::JournalArguments;
+use crate::bench::storage::StorageArguments;
+use crate::commands::check::CheckArguments;
+use crate::commands::doctor::DoctorArguments;
+
+/// A transactional document database in one file.
+///
+/// Speaks the RavenDB wire protocol: official clients connect as they are. `jackdaw demo` shows
+/// it at work; `jackdaw serve` starts a server.
+#[derive(Debug, Parser)]
+#[command(
+    name = "jackdaw",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Look for damage in the files of databases.
+    ///
+    /// Ends with 0 when all is well, 1 when there is damage (each place is named), 2 when the
+    /// files cannot be looked at.
+    Check(CheckArguments),
+    /// Judge the limits of the machine, the durability of the disk, and the configuration.
+    Doctor(DoctorArguments),
+    /// Measure.
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Print the completions of a shell; `source <(jackdaw completions bash)` uses them.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// What a durable write costs on this disk, by method and size.
+    Journal(JournalArguments),
+    /// The storage engine under the workloads that other engines are measured with.
+    Storage(StorageArguments),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

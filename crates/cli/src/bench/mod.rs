@@ -1,0 +1,4 @@
+//! `jackdaw bench`: what this machine and this program do, measured on the user's disk.
+
+pub(crate) mod journal;
+pub(crate) mod storage;

@@ -1,0 +1,162 @@
+//! `jackdaw check`: looks for damage in every environment below a directory.
+//!
+//! Exit codes: 0 all is well, 1 damage (each place named on standard output), 2 cannot look.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context;
+use jackdaw_io::RealVfs;
+use jackdaw_storage::{
+    CheckLevel, CheckReport, Damage, Environment, OpenError, Options, StorageError,
+};
+
+use crate::output::numbers::{count, counted, duration};
+
+const EXIT_DAMAGED: u8 = 1;
+const EXIT_CANNOT_LOOK: u8 = 2;
+/// Directories below the one given; more means that it is not a data directory.
+const DEPTH_MAX: usize = 8;
+
+/// Arguments of the command.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct CheckArguments {
+    /// A data directory, or the directory of one database. No server may have it open.
+    directory: PathBuf,
+    /// Checksums and structure of pages only; leaves out order and counts of trees.
+    #[arg(long)]
+    quick: bool,
+}
+
+/// Checks and prints; answers with the exit code.
+pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
+    match check_all(arguments) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(damages) => {
+            println!(
+                "{} found. Restore the directory from a backup, or export what can be read.",
+                counted(damages, "damaged place")
+            );
+            ExitCode::from(EXIT_DAMAGED)
+        }
+        Err(error) => {
+            eprintln!("jackdaw: {error:#}");
+            ExitCode::from(EXIT_CANNOT_LOOK)
+        }
+    }
+}
+
+fn check_all(arguments: &CheckArguments) -> anyhow::Result<u64> {
+    let root = &arguments.directory;
+    let mut directories = Vec::new();
+    find_environments(root, 0, &mut directories)
+        .with_context(|| format!("cannot look into {}", root.display()))?;
+    anyhow::ensure!(
+        !directories.is_empty(),
+        "{} holds no Jackdaw database: name a data directory, or one below it",
+        root.display()
+    );
+    let level = if arguments.quick {
+        CheckLevel::Pages
+    } else {
+        CheckLevel::Full
+    };
+    let mut damages = 0;
+    for directory in directories {
+        let started = Instant::now();
+        let options = Options {
+            create: false,
+            background_flush: false,
+            ..Options::default()
+        };
+        let environment = match Environment::open(RealVfs::new(), &directory, options) {
+            Ok(environment) => environment,
+            Err(error) if is_damage(&error) => {
+                println!("{}: {error}", directory.display());
+                damages += 1;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let replayed = environment.statistics().recovery.transactions;
+        let report = environment
+            .check(level)
+            .with_context(|| format!("cannot read {}", directory.display()))?;
+        print_report(&directory, &report, level, replayed);
+        println!("  {}", duration(started.elapsed()));
+        damages += report.damages.len() as u64;
+    }
+    Ok(damages)
+}
+
+fn print_report(directory: &Path, report: &CheckReport, level: CheckLevel, replayed: u64) {
+    for damage in &report.damages {
+        println!("{}/{damage}", directory.display());
+    }
+    let state = if report.damages.is_empty() {
+        "sound"
+    } else {
+        "damaged"
+    };
+    let mut line = format!(
+        "{}: {state}, {}, {} free",
+        directory.display(),
+        counted(report.pages, "page"),
+        count(report.free_pages)
+    );
+    if level == CheckLevel::Full && report.damages.is_empty() {
+        line.push_str(&format!(
+            ", {} with {}",
+            counted(report.trees, "tree"),
+            if report.entries == 1 {
+                "1 entry".to_owned()
+            } else {
+                format!("{} entries", count(report.entries))
+            }
+        ));
+    }
+    if replayed > 0 {
+        line.push_str(&format!(
+            ", {} replayed from the journal",
+            counted(replayed, "transaction")
+        ));
+    }
+    println!("{line}");
+}
+
+/// Whether opening failed because of what is on the disk, not because it could not be looked at.
+fn is_damage(error: &OpenError) -> bool {
+    matches!(
+        error,
+        OpenError::MetaDamaged { .. } | OpenError::Storage(StorageError::Corrupt(_))
+    )
+}
+
+/// Environments in and below `directory`, in the order of their names.
+fn find_environments(
+    directory: &Path,
+    depth: usize,
+    found: &mut Vec<PathBuf>,
+) -> std::io::Result<()> {
+    let mut below = Vec::new();
+    let mut is_environment = false;
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            below.push(entry.path());
+        } else if entry.file_name() == Damage::DATA_FILE {
+            is_environment = true;
+        }
+    }
+    if is_environment {
+        found.push(directory.to_owned());
+    }
+    below.sort_unstable();
+    if depth < DEPTH_MAX {
+        for path in below {
+            find_environments(&path, depth + 1, found)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! The commands, one file each.
+
+pub(crate) mod check;
+pub(crate) mod doctor;
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use crate::arguments::{Arguments, Bench, Command};
+use crate::bench;
+
+/// Where data lies unless told otherwise.
+pub(crate) const DEFAULT_DATA: &str = "jackdaw-data";
+
+/// Runs a command.
+///
+/// # Errors
+/// The work failed; the message is one sentence for the user.
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    match arguments.command {
+        Command::Check(arguments) => return Ok(check::run(&arguments)),
+        Command::Doctor(arguments) => return Ok(doctor::run(&arguments)),
+        Command::Bench(Bench::Journal(arguments)) => bench::journal::run(&arguments)?,
+        Command::Bench(Bench::Storage(arguments)) => bench::storage::run(&arguments)?,
+        Command::Completions { shell } => {
+            let mut command = Arguments::command();
+            let name = command.get_name().to_owned();
+            clap_complete::generate(shell, &mut command, name, &mut std::io::stdout());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
