@@ -1,4 +1,38 @@
 //! RQL: text to syntax tree to plan to execution.
+//!
+//! The steps, each usable alone: [`syntax::parse`] reads the text; [`bind`] gives it meaning with
+//! its [`Parameters`]; [`plan`] chooses between ids, an index and a scan on a [`Source`];
+//! [`execute`] gives the rows to a [`RowSink`]. [`matches`] is the meaning of a condition on one
+//! document, which every way of execution reproduces.
+//!
+//! The crate knows no database: documents and index come through [`Source`], and it has no clock,
+//! so time limits come as a flag that somebody raises.
+
 #![forbid(unsafe_code)]
 
+mod bind;
+mod error;
+mod evaluate;
+mod execute;
+mod fields;
+mod filter;
+mod order;
+mod parameters;
+mod plan;
+mod predicate;
+mod project;
+mod source;
 pub mod syntax;
+#[cfg(test)]
+mod test_source;
+
+pub use bind::{BoundQuery, IndexRequirement, bind};
+pub use error::{BoxError, QueryError};
+pub use evaluate::matches;
+pub use execute::{ExecuteOptions, Outcome, RowBuffer, RowSink, execute};
+pub use fields::{FieldPath, IndexField, Leaf, add_terms, visit_values};
+pub use parameters::Parameters;
+pub use plan::{Plan, plan};
+pub use predicate::{Field, OneOf, Predicate, SearchTerm, Test};
+pub use project::write_document;
+pub use source::{DocumentNumber, Etag, IndexAccess, Numbers, Scope, Source, StoredDocument};

@@ -19,3 +19,8 @@ pub use parser::{
     CLAUSE_COUNT_MAX, DEPTH_MAX, IN_ITEM_COUNT_MAX, TEXT_BYTES_MAX, parse, parse_patch,
 };
 pub use tree::*;
+
+/// Whether a word cannot stand bare as a field.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    parser::is_one_of(word, &parser::RESERVED)
+}

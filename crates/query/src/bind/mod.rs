@@ -1,0 +1,17 @@
+//! From syntax to meaning: a [`BoundQuery`] has typed values, paths without alias, and nothing
+//! that is not executed.
+//!
+//! [`bind`] refuses what has no meaning, in the words clients of the protocol know, and what this
+//! version does not execute, naming the clause.
+
+mod condition;
+mod filter;
+mod method;
+mod order;
+mod query;
+mod select;
+
+#[cfg(test)]
+mod tests;
+
+pub use query::{BoundQuery, IndexRequirement, bind};

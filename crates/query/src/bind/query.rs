@@ -1,0 +1,311 @@
+//! The bound query, and the clauses that are not conditions or projections.
+
+use std::fmt::Write;
+
+use jackdaw_base::number::Number;
+
+use super::condition::Binder;
+use super::filter::bind_filter;
+use super::order::bind_order;
+use super::select::bind_select;
+use crate::error::QueryError;
+use crate::fields::{FieldPath, IndexField};
+use crate::filter::Filter;
+use crate::order::OrderKey;
+use crate::parameters::{Parameters, Resolved};
+use crate::predicate::{Field, Predicate};
+use crate::project::Projection;
+use crate::source::Scope;
+use crate::syntax::{Expression, Limit, Query, SourceName, Value};
+
+/// A query that can be planned: it holds no reference to its text or parameters.
+#[derive(Clone, Debug)]
+pub struct BoundQuery {
+    /// Collection or index as the query spells it.
+    pub(crate) source: SourceName,
+    pub(crate) predicate: Predicate,
+    pub(crate) filter: Option<Filter>,
+    pub(crate) order: Vec<OrderKey>,
+    pub(crate) projection: Projection,
+    pub(crate) distinct: bool,
+    pub(crate) include: Vec<FieldPath>,
+    pub(crate) skip: Option<u64>,
+    pub(crate) take: Option<u64>,
+    /// `Start` of the request.
+    pub(crate) request_skip: Option<u64>,
+    /// `PageSize` of the request.
+    pub(crate) request_take: Option<u64>,
+    pub(crate) filter_limit: Option<u64>,
+}
+
+/// The fields an automatic index must have to answer a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexRequirement {
+    /// Which documents.
+    pub scope: Scope,
+    /// The fields, in the order of the index name; at least one.
+    pub fields: Vec<IndexField>,
+}
+
+/// Gives `query` its meaning with these parameters.
+///
+/// # Errors
+/// Every variant of [`QueryError`] that is about the text: the query has no meaning, or this
+/// version does not execute it.
+pub fn bind(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, QueryError> {
+    refuse_clauses(query)?;
+    let binder = Binder {
+        alias: query.from.alias.as_deref(),
+        parameters,
+        exact: false,
+    };
+    let predicate = match &query.condition {
+        Some(condition) => binder.predicate(condition)?,
+        None => Predicate::Everything,
+    };
+    let filter = query
+        .filter
+        .as_ref()
+        .map(|filter| bind_filter(&binder, filter))
+        .transpose()?;
+    let (projection, distinct) = bind_select(&binder, query)?;
+    let order = bind_order(&binder, &query.order_by)?;
+    let include = query
+        .include
+        .iter()
+        .map(|item| bind_include(&binder, item))
+        .collect::<Result<Vec<_>, QueryError>>()?;
+    let (skip, take) = bind_paging(query, parameters)?;
+    let filter_limit = match &query.paging.filter_limit {
+        Some(value) => bind_count(parameters, value, "Filter limit")?,
+        None => None,
+    };
+    Ok(BoundQuery {
+        source: query.from.source.clone(),
+        predicate,
+        filter,
+        order,
+        projection,
+        distinct,
+        include,
+        skip,
+        take,
+        request_skip: None,
+        request_take: None,
+        filter_limit,
+    })
+}
+
+impl BoundQuery {
+    /// Applies `Start` and `PageSize` of a request: the smaller page size counts, and a start
+    /// counts when the text has none.
+    #[must_use]
+    pub fn with_page(mut self, start: Option<u64>, page_size: Option<u64>) -> BoundQuery {
+        self.request_skip = start;
+        self.request_take = page_size;
+        self
+    }
+
+    /// Matches that are passed before the first row.
+    pub(crate) fn page_skip(&self) -> u64 {
+        self.skip.or(self.request_skip).unwrap_or(0)
+    }
+
+    /// Most rows given.
+    pub(crate) fn page_take(&self) -> u64 {
+        let unlimited = u64::MAX;
+        self.take
+            .unwrap_or(unlimited)
+            .min(self.request_take.unwrap_or(unlimited))
+    }
+
+    /// The index named by the query, for `from index 'Name'`.
+    pub fn index_name(&self) -> Option<&str> {
+        match &self.source {
+            SourceName::Index(name) => Some(name),
+            SourceName::Collection(_) => None,
+        }
+    }
+
+    /// The documents the query is about; `None` when it names an index.
+    pub fn scope(&self) -> Option<Scope> {
+        match &self.source {
+            SourceName::Index(_) => None,
+            SourceName::Collection(name) => Some(match name.eq_ignore_ascii_case("@all_docs") {
+                true => Scope::All,
+                false => Scope::Collection(name.clone()),
+            }),
+        }
+    }
+
+    /// The automatic index that would answer the query without looking at every document; `None`
+    /// when ids or a scan do, or when the query names its index.
+    pub fn index_requirement(&self) -> Option<IndexRequirement> {
+        let scope = self.scope()?;
+        let fields = self.index_fields();
+        (!fields.is_empty()).then_some(IndexRequirement { scope, fields })
+    }
+
+    /// The fields of `where` and `order by` an index can answer, in the order of index names.
+    pub(crate) fn index_fields(&self) -> Vec<IndexField> {
+        let mut fields: Vec<IndexField> = Vec::new();
+        self.predicate.for_each_field(&mut |field| {
+            if let Field::Values(field) = field {
+                fields.push(field.clone());
+            }
+        });
+        fields.extend(self.order.iter().filter_map(OrderKey::index_field));
+        sort_fields(&mut fields);
+        fields
+    }
+}
+
+impl IndexRequirement {
+    /// Whether an index with these fields answers the query.
+    pub fn is_met_by(&self, fields: &[IndexField]) -> bool {
+        self.fields.iter().all(|field| fields.contains(field))
+    }
+
+    /// Adds the fields of an existing index, so that the indexes of a collection converge.
+    pub fn merge(&mut self, fields: &[IndexField]) {
+        self.fields.extend_from_slice(fields);
+        sort_fields(&mut self.fields);
+    }
+
+    /// The name of the index: `Auto/Albums/ByArtistAndTitle`.
+    pub fn name(&self) -> String {
+        let mut name = match &self.scope {
+            Scope::All => "Auto/AllDocs/By".to_owned(),
+            Scope::Collection(collection) => format!("Auto/{collection}/By"),
+        };
+        for (position, field) in self.fields.iter().enumerate() {
+            let join = if position == 0 { "" } else { "And" };
+            let _ = write!(name, "{join}{}", label(field));
+        }
+        name
+    }
+}
+
+fn sort_fields(fields: &mut Vec<IndexField>) {
+    fields.sort_by_cached_key(label);
+    fields.dedup();
+}
+
+/// The field in the name of an index; fields are sorted by it.
+fn label(field: &IndexField) -> String {
+    let path = field.path.as_str();
+    match field.exact {
+        true => format!("Exact({path})"),
+        false if crate::syntax::is_reserved(path) => format!("'{path}'"),
+        false => path.to_owned(),
+    }
+}
+
+/// Refuses the clauses this version does not execute.
+fn refuse_clauses(query: &Query) -> Result<(), QueryError> {
+    let is_index = matches!(query.from.source, SourceName::Index(_));
+    if is_index && !query.group_by.is_empty() {
+        return Err(QueryError::Argument(
+            "Can't use 'group by' when querying on an Index. 'group by' can be used only when \
+             querying on collections."
+                .into(),
+        ));
+    }
+    if query.from.options.is_some() {
+        return Err(QueryError::invalid(
+            "A collection takes an expression in parentheses only in a subscription: use where",
+        ));
+    }
+    for (is_there, clause, advice) in [
+        (
+            !query.group_by.is_empty(),
+            "`group by`",
+            "Read the documents and group them yourself.",
+        ),
+        (
+            !query.load.is_empty(),
+            "`load`",
+            "include gives the referenced documents.",
+        ),
+        (query.update.is_some(), "`update`", ""),
+    ] {
+        if is_there {
+            return Err(QueryError::not_executed(clause, advice));
+        }
+    }
+    Ok(())
+}
+
+fn bind_include(binder: &Binder<'_, '_>, item: &Expression) -> Result<FieldPath, QueryError> {
+    let path = match item {
+        Expression::Path(path) => FieldPath::new(path, binder.alias),
+        Expression::Value(value) => match binder.parameters.resolve(value)? {
+            Resolved::Text(text) => FieldPath::parse(&text),
+            other => {
+                return Err(QueryError::invalid(format!(
+                    "A parameter of include must be a path, but was {}: {}",
+                    other.type_name(),
+                    other.shown()
+                )));
+            }
+        },
+        Expression::Call(call) => {
+            return Err(QueryError::not_executed(
+                &format!("`include {}(...)`", call.name),
+                "",
+            ));
+        }
+        other => return Err(QueryError::invalid(format!("Unable to include: {other}"))),
+    };
+    if path.as_str().contains(['(', '{']) {
+        return Err(QueryError::not_executed(
+            "An include path with a prefix or suffix",
+            "",
+        ));
+    }
+    Ok(path)
+}
+
+type Page = (Option<u64>, Option<u64>);
+
+fn bind_paging(query: &Query, parameters: Parameters<'_>) -> Result<Page, QueryError> {
+    let count = |value: &Value, what| bind_count(parameters, value, what);
+    let (mut skip, take) = match &query.paging.limit {
+        None => (None, None),
+        Some(Limit::Take(take)) => (None, count(take, "Limit (PageSize)")?),
+        Some(Limit::SkipTake(_, _)) if query.paging.offset.is_some() => {
+            return Err(QueryError::invalid(
+                "Cannot use 'offset' after 'limit $skip,$take'",
+            ));
+        }
+        Some(Limit::SkipTake(skip, take)) => (
+            Some(count(skip, "Offset (Start)")?.unwrap_or(0)),
+            count(take, "Limit (PageSize)")?,
+        ),
+    };
+    if let Some(offset) = &query.paging.offset {
+        skip = Some(count(offset, "Offset (Start)")?.unwrap_or(0));
+    }
+    Ok((skip, take))
+}
+
+/// A count of documents; null is no count.
+fn bind_count(
+    parameters: Parameters<'_>,
+    value: &Value,
+    what: &str,
+) -> Result<Option<u64>, QueryError> {
+    match parameters.resolve(value)? {
+        Resolved::Null => Ok(None),
+        Resolved::Number(Number::Long(long)) => match u64::try_from(long) {
+            Ok(count) => Ok(Some(count)),
+            Err(_) => Err(QueryError::invalid(format!(
+                "{what} cannot be negative, but was {long}."
+            ))),
+        },
+        other => Err(QueryError::Operation(format!(
+            "Value should be a 'Long' but was '{}'.",
+            other.type_name()
+        ))),
+    }
+}

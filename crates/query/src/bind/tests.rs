@@ -1,0 +1,380 @@
+//! Proves: conditions bind to the tests they mean, names of automatic indexes are those of the
+//! protocol, and what has no meaning or is not executed is refused in the right words.
+
+use jackdaw_document::{DocumentBuf, Limits};
+
+use super::*;
+use crate::error::QueryError;
+use crate::parameters::Parameters;
+use crate::syntax::parse;
+
+fn bind_with(text: &str, parameters: &str) -> Result<BoundQuery, QueryError> {
+    let parameters = DocumentBuf::from_json(parameters.as_bytes(), &Limits::default()).unwrap();
+    bind(
+        &parse(text).unwrap(),
+        Parameters::new(parameters.document()).unwrap(),
+    )
+}
+
+fn condition(text: &str, parameters: &str) -> String {
+    match bind_with(&format!("from Cars as c where {text}"), parameters) {
+        Ok(query) => query.predicate.to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn conditions_become_tests() {
+    for (text, parameters, expected) in [
+        ("F = 1", "{}", "F = 1"),
+        ("c.F = 'X'", "{}", "F = 'x'"),
+        ("exact(c.F = 'X')", "{}", "exact(F) = 'X'"),
+        ("F != 1", "{}", "not (F = 1)"),
+        ("F != null", "{}", "not (F = null)"),
+        ("F = true", "{}", "F = 'true'"),
+        ("F > 1.5", "{}", "F > 1.5"),
+        ("F <= 'B'", "{}", "F <= 'b'"),
+        ("F > null", "{}", "not true"),
+        ("F between 1 and 2.5", "{}", "F >= 1 and <= 2.5"),
+        ("F between 10 and 1", "{}", "not true"),
+        ("F in ()", "{}", "not true"),
+        ("F in ('a')", "{}", "F = 'a'"),
+        ("F in (1, null, 3)", "{}", "F in (3 values)"),
+        ("F in ($p)", r#"{"p":["a","B","A"]}"#, "F in (2 values)"),
+        ("F all in ('a', 'b')", "{}", "F = 'a' and F = 'b'"),
+        ("F all in ()", "{}", "not true"),
+        ("F = $p", r#"{"p":{"x":1}}"#, "not true"),
+        ("id() = 'A/1'", "{}", "id() = 'a/1'"),
+        ("id(c) in ('A/1','a/1')", "{}", "id() = 'a/1'"),
+        (
+            "startsWith(id(), 'Cars/')",
+            "{}",
+            "id() starts with 'cars/'",
+        ),
+        ("endsWith(Name, 'ONE')", "{}", "Name ends with 'one'"),
+        ("exists(Addr.City)", "{}", "Addr.City exists"),
+        ("true and not F = 1", "{}", "not (F = 1)"),
+        (
+            "F = 1 and not G = 'x' or G = 'Y'",
+            "{}",
+            "(F = 1 and not (G = 'x')) or G = 'y'",
+        ),
+        ("not (F = 1 or G = 2)", "{}", "not (F = 1 or G = 2)"),
+        ("intersect(F = 1, G = 2)", "{}", "F = 1 and G = 2"),
+        (
+            "search(Name, 'One *wo* th* *ee')",
+            "{}",
+            "Name has word 'one' or Name has word '*wo*' or Name has word 'th*' or Name has word \
+          '*ee'",
+        ),
+        (
+            "search(Name, 'one -two', and)",
+            "{}",
+            "Name has word 'one' and Name has word 'two'",
+        ),
+        ("search(Name, '')", "{}", "not true"),
+        (
+            "L[].P = 'p' and 'group' = 1",
+            "{}",
+            "L[].P = 'p' and group = 1",
+        ),
+        ("D = '2024-05-01T10:00:00Z'", "{}", "D in (16 values)"),
+        (
+            "exact(D = '2024-05-01T10:00:00Z')",
+            "{}",
+            "exact(D) = '2024-05-01T10:00:00Z'",
+        ),
+    ] {
+        assert_eq!(condition(text, parameters), expected, "{text}");
+    }
+}
+
+#[test]
+fn conditions_without_meaning_are_refused() {
+    for (text, parameters, expected) in [
+        (
+            "F",
+            "{}",
+            "Expected operator after 'F' field, but found nothing. Valid operators are: 'in', \
+             'between', =, <, >, <=, >=, !=",
+        ),
+        ("F = G", "{}", "Expected value, but got: <Field>: G"),
+        (
+            "F in (1, 'x')",
+            "{}",
+            "Incompatible types of variables in WHERE clause on '<Field>: F' field. It got values \
+             of the following types: Long,String",
+        ),
+        (
+            "F in ($p)",
+            r#"{"p":[1,"2"]}"#,
+            "Expected query parameter to be Long but was String: 2",
+        ),
+        (
+            "F = $p",
+            r#"{"p":[1,10]}"#,
+            "Parameter value '[1,10]' of type array is not supported",
+        ),
+        (
+            "F = $missing",
+            "null",
+            "The query is parametrized but the actual values of parameters were not provided",
+        ),
+        (
+            "F = $missing",
+            r#"{"p":1}"#,
+            "there is no $missing among the query parameters",
+        ),
+        (
+            "cmpxchg('k') = 1",
+            "{}",
+            "The method CompareExchange on the left side inside the WHERE clause is not supported.",
+        ),
+        (
+            "moreLikeThis(id() = 'a')",
+            "{}",
+            "cannot be used in dynamic queries",
+        ),
+        (
+            "intersect(F = 1)",
+            "{}",
+            "must have multiple intersect clauses.",
+        ),
+        ("nope(F)", "{}", "Method 'nope' is not supported."),
+        (
+            "count() > 1",
+            "{}",
+            "count may only be used in group by queries",
+        ),
+        (
+            "startsWith(F, 1)",
+            "{}",
+            "expects a string as its second argument, but got the Long: 1",
+        ),
+        (
+            "F between 1 and 'x'",
+            "{}",
+            "Incompatible types of values in BETWEEN",
+        ),
+        (
+            "regex(F, '^a')",
+            "{}",
+            "regex() is not executed yet by this version.",
+        ),
+        (
+            "boost(F = 1, 2)",
+            "{}",
+            "boost() is not executed yet by this version.",
+        ),
+        (
+            "spatial.within(F, spatial.circle(1,2,3))",
+            "{}",
+            "spatial.within() is not executed yet",
+        ),
+        (
+            "vector.search(F, $p)",
+            r#"{"p":[1]}"#,
+            "vector.search() is not executed yet",
+        ),
+        (
+            "search(F, '\"one two\"')",
+            "{}",
+            "A phrase in search() is not executed yet",
+        ),
+        (
+            "F = now('+1d')",
+            "{}",
+            "now() or today() is not executed yet",
+        ),
+    ] {
+        let found = condition(text, parameters);
+        assert!(found.contains(expected), "{text}\n{found}");
+    }
+}
+
+#[test]
+fn clauses_without_meaning_are_refused() {
+    for (text, expected) in [
+        (
+            "from Cars limit -1",
+            "Limit (PageSize) cannot be negative, but was -1.",
+        ),
+        (
+            "from Cars offset -1",
+            "Offset (Start) cannot be negative, but was -1.",
+        ),
+        (
+            "from Cars limit 1.5",
+            "Value should be a 'Long' but was 'Double'.",
+        ),
+        (
+            "from Cars limit 1, 2 offset 3",
+            "Cannot use 'offset' after 'limit $skip,$take'",
+        ),
+        (
+            "from Cars order by count()",
+            "Invalid ORDER BY method call count",
+        ),
+        (
+            "from Cars order by exact(G)",
+            "Invalid ORDER BY method call exact",
+        ),
+        (
+            "from Cars order by custom(G, 'x')",
+            "`order by custom(...)` is not executed yet",
+        ),
+        (
+            "from Cars select A as X, X",
+            "Duplicate alias 'X' detected.",
+        ),
+        (
+            "from Cars select count()",
+            "count may only be used in group by queries",
+        ),
+        ("from Cars select nope()", "Method 'nope' is not supported."),
+        (
+            "from Cars select { A: 1 }",
+            "requires that aliases will be defined, but none had",
+        ),
+        (
+            "from Cars as c select { A: 1 }",
+            "(a JavaScript projection) is not executed yet",
+        ),
+        (
+            "from Cars select facet(G)",
+            "`select facet(...)` is not executed yet",
+        ),
+        (
+            "from Cars as c select timeseries(from c.H)",
+            "`select timeseries(...)` is not executed",
+        ),
+        (
+            "declare function f(c) { return c; } from Cars as c select f(c)",
+            "A declared JavaScript function in `select` is not executed yet",
+        ),
+        (
+            "from Cars group by G select G",
+            "`group by` is not executed yet by this version.",
+        ),
+        (
+            "from index 'X' group by G",
+            "Can't use 'group by' when querying on an Index.",
+        ),
+        (
+            "from Cars as c load c.A as a",
+            "`load` is not executed yet by this version.",
+        ),
+        (
+            "from Cars include counters('x')",
+            "`include counters(...)` is not executed yet",
+        ),
+        ("from Cars (Revisions = true)", "only in a subscription"),
+        (
+            "from Cars filter search(A, 'x')",
+            "'search' query method is not supported for this type",
+        ),
+        (
+            "from Cars filter days(A) > 1",
+            "days() in `filter` is not executed yet",
+        ),
+    ] {
+        let error = bind_with(text, "{}").unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}\n{error}");
+    }
+}
+
+#[test]
+fn errors_are_of_the_kind_the_protocol_names() {
+    let kind = |text: &str| bind_with(text, "{}").unwrap_err();
+    assert!(matches!(kind("from Cars where F"), QueryError::Invalid(_)));
+    assert!(matches!(
+        kind("from Cars where nope(F)"),
+        QueryError::NotSupported(_)
+    ));
+    assert!(matches!(
+        kind("from Cars where cmpxchg('k') = 1"),
+        QueryError::Argument(_)
+    ));
+    assert!(matches!(
+        kind("from Cars limit 1.5"),
+        QueryError::Operation(_)
+    ));
+    assert!(matches!(
+        kind("from Cars group by A"),
+        QueryError::NotSupported(_)
+    ));
+}
+
+#[test]
+fn index_names_follow_the_protocol() {
+    for (text, expected) in [
+        ("from Cars where F == 1", Some("Auto/Cars/ByF")),
+        (
+            "from Cars where F = 1 and F < 3 order by F",
+            Some("Auto/Cars/ByF"),
+        ),
+        (
+            "from Cars where 'limit' = 1 or filter = 2",
+            Some("Auto/Cars/By'limit'Andfilter"),
+        ),
+        (
+            "from Cars where exact(G = 'x') and F = 1 and N = 2 and D = 3",
+            Some("Auto/Cars/ByDAndExact(G)AndFAndN"),
+        ),
+        (
+            "from Cars order by @metadata.'@last-modified' desc, F as long",
+            Some("Auto/Cars/By@metadata.@last-modifiedAndF"),
+        ),
+        ("from @all_docs where X = 1", Some("Auto/AllDocs/ByX")),
+        (
+            "from Cars as c where c.L[].P = 1",
+            Some("Auto/Cars/ByL[].P"),
+        ),
+        (
+            "from users where exists(kids) and age < 29",
+            Some("Auto/users/ByageAndkids"),
+        ),
+        ("from Cars", None),
+        ("from Cars where id() = 'x' order by id()", None),
+        ("from Cars order by random('x'), score()", None),
+        ("from index 'Auto/Cars/ByF' where F = 1", None),
+    ] {
+        let query = bind_with(text, "{}").unwrap();
+        let name = query
+            .index_requirement()
+            .map(|requirement| requirement.name());
+        assert_eq!(name.as_deref(), expected, "{text}");
+    }
+}
+
+#[test]
+fn requirements_converge_on_one_index() {
+    let requirement = |text: &str| bind_with(text, "{}").unwrap().index_requirement().unwrap();
+    let mut wider = requirement("from Cars where F = 1");
+    let other = requirement("from Cars where A = 1 and F = 2");
+    assert!(!other.is_met_by(&wider.fields));
+    wider.merge(&other.fields);
+    assert_eq!(wider.name(), "Auto/Cars/ByAAndF");
+    assert!(other.is_met_by(&wider.fields));
+    assert!(!requirement("from Cars where exact(F = 'x')").is_met_by(&wider.fields));
+}
+
+#[test]
+fn pages_of_text_and_request_meet() {
+    let page = |text: &str, parameters: &str, start, size| {
+        let query = bind_with(text, parameters).unwrap().with_page(start, size);
+        (query.page_skip(), query.page_take())
+    };
+    assert_eq!(
+        page("from C limit 3 offset 1", "{}", Some(1), Some(1)),
+        (1, 1)
+    );
+    assert_eq!(page("from C limit 5", "{}", Some(10), None), (10, 5));
+    assert_eq!(page("from C offset 2", "{}", Some(10), Some(4)), (2, 4));
+    assert_eq!(page("from C limit 2, 3", "{}", None, Some(9)), (2, 3));
+    assert_eq!(
+        page("from C limit $a, $b", r#"{"a":null,"b":7}"#, None, None),
+        (0, 7)
+    );
+    assert_eq!(page("from C", "{}", None, None), (0, u64::MAX));
+}

@@ -1,0 +1,309 @@
+//! The matches of a condition from an index, brought up to date with the changes it has not seen.
+//!
+//! The condition is answered by set operations over the index; what the index cannot tell (texts
+//! longer than it keeps, conditions cheaper to test than to look up) is evaluated on documents.
+//! Entries of documents changed since are taken out, and those documents are evaluated.
+
+use std::ops::{Bound, ControlFlow};
+
+use jackdaw_search::{Budget, EntrySet, FieldId, IndexReader, Matches, SetBuilder, Term, Verdict};
+use jackdaw_storage::PageRead;
+
+use super::ExecuteOptions;
+use crate::error::QueryError;
+use crate::evaluate::{is_beyond, matches, text_passes_folded};
+use crate::plan::{Plan, estimate};
+use crate::predicate::{Field, OneOf, Predicate, Test};
+use crate::source::{IndexAccess, Source};
+
+/// So few candidates are cheaper to evaluate than to meet with another list that is not short.
+const EVALUATE_ENTRIES_MAX: u64 = 64;
+
+/// Looks at the interrupt flag once in so many documents.
+const CHECK_DOCUMENTS: u64 = 256;
+
+/// Matches of a plan that uses an index.
+pub(super) struct IndexMatches {
+    /// All of them.
+    pub(super) result: EntrySet,
+    /// Those among them whose documents changed after the index saw them: their terms in the
+    /// index, if any, are not theirs any more.
+    pub(super) tail: EntrySet,
+}
+
+/// All matches of the plan's condition.
+pub(super) fn index_matches<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+) -> Result<IndexMatches, QueryError> {
+    let Some(index) = source.index() else {
+        return Err(QueryError::IndexMissing(plan.index_name().to_owned()));
+    };
+    let predicate = &plan.query.predicate;
+    let (changed, tail) = evaluate_changes(plan, &index, source, options)?;
+    let mut found = match index.reader {
+        None => Matches::none(),
+        Some(reader) => {
+            let budget = match options.interrupt {
+                Some(flag) => Budget::unlimited().interrupted_by(flag),
+                None => Budget::unlimited(),
+            };
+            IndexSets {
+                reader,
+                source,
+                options,
+                budget,
+            }
+            .find(predicate)?
+        }
+    };
+    if !changed.is_empty() {
+        found = found.and_not(&Matches::exactly(changed));
+    }
+    let mut result = found.certain().clone();
+    if !found.is_exact() {
+        let checked = evaluate_entries(found.uncertain(), predicate, source, options)?;
+        result = result.or(&checked);
+    }
+    if !tail.is_empty() {
+        result = result.or(&tail);
+    }
+    Ok(IndexMatches { result, tail })
+}
+
+/// Numbers whose entries no longer count, and those of them that match now.
+fn evaluate_changes<S: Source>(
+    plan: &Plan<'_>,
+    index: &IndexAccess<'_, S::Pages>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+) -> Result<(EntrySet, EntrySet), QueryError> {
+    let after = index.indexed_up_to;
+    let (mut stale, mut tail) = (SetBuilder::new(LAST), SetBuilder::new(LAST));
+    for number in source
+        .removed(&plan.scope, after)
+        .map_err(QueryError::Source)?
+    {
+        stale.add(number.map_err(QueryError::Source)?.into());
+    }
+    let changed = source
+        .changed(&plan.scope, after)
+        .map_err(QueryError::Source)?;
+    for (visited, number) in (1_u64..).zip(changed) {
+        if visited.is_multiple_of(CHECK_DOCUMENTS) {
+            options.check()?;
+        }
+        let number = number.map_err(QueryError::Source)?;
+        stale.add(number.into());
+        if let Some(document) = source.document(number).map_err(QueryError::Source)?
+            && matches(&plan.query.predicate, &document)
+        {
+            tail.add(number.into());
+        }
+    }
+    Ok((stale.finish(), tail.finish()))
+}
+
+/// A builder hint: sets of changes are small, so their greatest number does not matter.
+const LAST: jackdaw_search::EntryId = jackdaw_search::EntryId(0);
+
+/// The entries of `candidates` whose documents match.
+fn evaluate_entries<S: Source>(
+    candidates: &EntrySet,
+    predicate: &Predicate,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+) -> Result<EntrySet, QueryError> {
+    let mut checked = Vec::new();
+    for (visited, entry) in (1_u64..).zip(candidates) {
+        if visited.is_multiple_of(CHECK_DOCUMENTS) {
+            options.check()?;
+        }
+        if let Some(document) = source.document(entry.into()).map_err(QueryError::Source)?
+            && matches(predicate, &document)
+        {
+            checked.push(entry);
+        }
+    }
+    Ok(EntrySet::from_ascending(checked))
+}
+
+/// Answers conditions from an index.
+struct IndexSets<'e, S: Source> {
+    reader: &'e IndexReader<'e, S::Pages>,
+    source: &'e S,
+    options: &'e ExecuteOptions<'e>,
+    budget: Budget<'e>,
+}
+
+impl<S: Source> IndexSets<'_, S> {
+    fn find(&mut self, predicate: &Predicate) -> Result<Matches, QueryError> {
+        self.options.check()?;
+        match predicate {
+            Predicate::Everything => Ok(Matches::exactly(self.reader.all()?)),
+            Predicate::Nothing => Ok(Matches::none()),
+            Predicate::Test(Field::Id, test) => self.find_ids(test),
+            Predicate::Test(Field::Values(field), test) => {
+                match self.reader.field(&field.name()) {
+                    Some(id) => find_test(self.reader, id, test, &mut self.budget),
+                    // No entry has the field.
+                    None => Ok(Matches::none()),
+                }
+            }
+            Predicate::Not(inner) => {
+                let inner = self.find(inner)?;
+                Ok(self.reader.complement(&inner)?)
+            }
+            Predicate::And(list) => self.find_all(list),
+            Predicate::Or(list) => {
+                let mut any = Matches::none();
+                for predicate in list {
+                    any = any.or(&self.find(predicate)?);
+                }
+                Ok(any)
+            }
+        }
+    }
+
+    /// The rarest conditions first; complements last, because they only take away.
+    fn find_all(&mut self, list: &[Predicate]) -> Result<Matches, QueryError> {
+        let mut ordered = Vec::with_capacity(list.len());
+        for predicate in list {
+            let (is_negative, inner) = match predicate {
+                Predicate::Not(inner) => (true, &**inner),
+                predicate => (false, predicate),
+            };
+            let count = estimate(self.reader, inner)?.unwrap_or(u64::MAX);
+            ordered.push((is_negative, count, inner));
+        }
+        ordered.sort_by_key(|(is_negative, count, _)| (*is_negative, *count));
+        let mut found: Option<Matches> = None;
+        for (is_negative, count, predicate) in ordered {
+            let Some(current) = found else {
+                let first = self.find(predicate)?;
+                found = Some(match is_negative {
+                    true => self.reader.complement(&first)?,
+                    false => first,
+                });
+                continue;
+            };
+            let possible = current.possible();
+            if possible.is_empty() {
+                return Ok(current);
+            }
+            if possible.len() <= EVALUATE_ENTRIES_MAX && count > possible.len() {
+                return Ok(Matches::new(EntrySet::new(), &possible));
+            }
+            let next = match self.find_within(predicate, &possible)? {
+                Some(next) => next,
+                None => self.find(predicate)?,
+            };
+            found = Some(match is_negative {
+                true => current.and_not(&next),
+                false => current.and(&next),
+            });
+        }
+        found.map_or_else(|| Ok(Matches::exactly(self.reader.all()?)), Ok)
+    }
+
+    /// Single terms are probed when the candidates are few.
+    fn find_within(
+        &self,
+        predicate: &Predicate,
+        within: &EntrySet,
+    ) -> Result<Option<Matches>, QueryError> {
+        let Predicate::Test(Field::Values(field), test) = predicate else {
+            return Ok(None);
+        };
+        let Some(id) = self.reader.field(&field.name()) else {
+            return Ok(None);
+        };
+        let term = match test {
+            Test::Text(text) => Term::Text(text),
+            Test::Number(number) => Term::Number(*number),
+            _ => return Ok(None),
+        };
+        Ok(Some(self.reader.term_within(id, term, within)?))
+    }
+
+    /// Entries whose id passes, from the database's own order of ids.
+    fn find_ids(&self, test: &Test) -> Result<Matches, QueryError> {
+        let mut set = SetBuilder::new(LAST);
+        let mut add = |id: &str| -> Result<(), QueryError> {
+            if let Some(found) = self.source.document_by_id(id).map_err(QueryError::Source)? {
+                set.add(found.number.into());
+            }
+            Ok(())
+        };
+        match test {
+            Test::Text(id) => add(id)?,
+            Test::OneOf(ids) => ids.texts().iter().try_for_each(|id| add(id))?,
+            Test::Null | Test::Number(_) | Test::NumberRange(..) | Test::Word(_) => {}
+            Test::Exists => return Ok(Matches::exactly(self.reader.all()?)),
+            Test::Prefix(_) | Test::Suffix(_) | Test::TextRange(..) => {
+                let from: &str = match test {
+                    Test::Prefix(prefix) => prefix,
+                    Test::TextRange(Bound::Included(low) | Bound::Excluded(low), _) => low,
+                    _ => "",
+                };
+                let (mut visited, mut stopped) = (0_u64, Ok(()));
+                self.source
+                    .visit_ids(from, &mut |id, number| {
+                        visited += 1;
+                        if visited.is_multiple_of(CHECK_DOCUMENTS) {
+                            stopped = self.options.check();
+                        }
+                        if stopped.is_err() || is_beyond(test, id) {
+                            return ControlFlow::Break(());
+                        }
+                        if text_passes_folded(test, id) {
+                            set.add(number.into());
+                        }
+                        ControlFlow::Continue(())
+                    })
+                    .map_err(QueryError::Source)?;
+                stopped?;
+            }
+        }
+        // Ids are of all collections, entries of one.
+        Ok(Matches::exactly(set.finish().and(&self.reader.all()?)))
+    }
+}
+
+fn find_test<P: PageRead + ?Sized>(
+    reader: &IndexReader<'_, P>,
+    field: FieldId,
+    test: &Test,
+    budget: &mut Budget<'_>,
+) -> Result<Matches, QueryError> {
+    Ok(match test {
+        Test::Null => Matches::exactly(reader.null(field)?),
+        Test::Text(text) => reader.term(field, Term::Text(text))?,
+        Test::Number(number) => reader.term(field, Term::Number(*number))?,
+        Test::OneOf(values) => reader.any_of(field, terms_of(values))?,
+        Test::TextRange(low, high) => {
+            reader.text_range(field, as_str(low), as_str(high), budget)?
+        }
+        Test::NumberRange(low, high) => reader.number_range(field, *low, *high, budget)?,
+        Test::Prefix(prefix) => reader.prefix(field, prefix, budget)?,
+        Test::Suffix(suffix) => reader.suffix(field, suffix, budget)?,
+        Test::Exists => Matches::exactly(reader.exists(field)?),
+        Test::Word(_) => reader.text_where(field, budget, |text| match text.is_cut() {
+            true => Verdict::Unknown,
+            false if text_passes_folded(test, &text.to_text()) => Verdict::Yes,
+            false => Verdict::No,
+        })?,
+    })
+}
+
+fn as_str(bound: &Bound<Box<str>>) -> Bound<&str> {
+    bound.as_ref().map(|text| &**text)
+}
+
+fn terms_of(values: &OneOf) -> impl Iterator<Item = Term<'_>> {
+    let null = values.has_null().then_some(Term::Null);
+    let texts = values.texts().iter().map(|text| Term::Text(text));
+    let numbers = values.numbers().iter().map(|number| Term::Number(*number));
+    null.into_iter().chain(texts).chain(numbers)
+}

@@ -1,0 +1,112 @@
+//! Runs a plan: candidates, order, page, rows.
+//!
+//! [`execute`] is the entry. `index_set` answers conditions from an index, `candidates` from ids
+//! and scans, `ordered` and `walk` put matches in order, `rows` filters, pages and writes them.
+//!
+//! Invariants:
+//! - The result is what evaluating the condition on every document of the snapshot gives: changes
+//!   the index has not seen are evaluated here, so no result is stale.
+//! - Totals are exact, or said to be unknown. Nothing is left out silently: a limit is an error.
+//!
+//! Threads: one; the interrupt flag may be raised from any.
+
+mod buffer;
+mod candidates;
+mod index_set;
+mod ordered;
+mod rows;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use buffer::RowBuffer;
+
+use crate::error::{BoxError, QueryError};
+use crate::plan::Plan;
+use crate::source::Source;
+
+/// Bounds of one execution.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecuteOptions<'a> {
+    /// Stops the query soon after it became true: time is up, or the caller went away.
+    pub interrupt: Option<&'a AtomicBool>,
+    /// Most memory for sorting and for telling distinct rows apart, in bytes.
+    pub memory_bytes_max: usize,
+    /// Seed of `random()` without one.
+    pub random_seed: u64,
+}
+
+impl Default for ExecuteOptions<'_> {
+    /// No interrupt, 256 MiB, seed 0.
+    fn default() -> Self {
+        ExecuteOptions {
+            interrupt: None,
+            memory_bytes_max: 256 * 1024 * 1024,
+            random_seed: 0,
+        }
+    }
+}
+
+impl ExecuteOptions<'_> {
+    /// An error when the interrupt flag is raised.
+    pub(crate) fn check(&self) -> Result<(), QueryError> {
+        match self.interrupt {
+            Some(flag) if flag.load(Ordering::Relaxed) => Err(QueryError::Stopped),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Takes the rows of a result as they are made.
+pub trait RowSink {
+    /// One row, as JSON.
+    ///
+    /// # Errors
+    /// Whatever keeps the receiver from taking more: it ends the query.
+    fn row(&mut self, json: &[u8]) -> Result<(), BoxError>;
+
+    /// One included document, as JSON, after all rows. Each id comes once.
+    ///
+    /// # Errors
+    /// As [`row`](RowSink::row).
+    fn include(&mut self, id: &str, json: &[u8]) -> Result<(), BoxError>;
+}
+
+/// What is told about a result beside its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Number of matches, of which the page is a part; `None` when the query stopped at the end of
+    /// its page without knowing (a prefix of ids).
+    pub total_results: Option<u64>,
+    /// Rows given.
+    pub row_count: u64,
+    /// Matches passed because a distinct row was there already, or by the filter.
+    pub skipped_results: u64,
+    /// Matches looked at by the filter.
+    pub scanned_results: u64,
+    /// Rows the page of the text leaves, when the text has `limit` or `offset`.
+    pub capped_max_results: Option<u64>,
+    /// Paths of `include`, when there are any.
+    pub included_paths: Option<Vec<String>>,
+}
+
+/// Runs `plan` on the source it was made for and gives its rows to `sink`.
+///
+/// # Errors
+/// Any of [`QueryError`] that is about running; rows given before it do not count.
+pub fn execute<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome, QueryError> {
+    let mut rows = rows::Rows::new(plan.query, source, options, sink);
+    let total = match plan.query.order.is_empty() {
+        true => candidates::stream(plan, source, options, &mut rows)?,
+        false => ordered::stream(plan, source, options, &mut rows)?,
+    };
+    rows.finish(total)
+}

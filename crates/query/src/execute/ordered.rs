@@ -1,0 +1,210 @@
+//! Matches in the order of `order by`.
+//!
+//! Three ways: by the numbers alone (`random`), by walking the terms of the first key in an index
+//! (`walk`), or by the sort values of all matches, of which only the best are kept in memory.
+
+use std::cmp::Ordering;
+
+use jackdaw_search::EntrySet;
+
+use super::candidates::collect;
+use super::index_set::{IndexMatches, index_matches};
+use super::rows::Rows;
+use super::{ExecuteOptions, walk};
+use crate::error::QueryError;
+use crate::order::{OrderKey, OrderSource, SortValue, compare_rows};
+use crate::plan::{Access, Plan};
+use crate::source::{DocumentNumber, Source};
+
+/// Looks at the interrupt flag once in so many documents.
+const CHECK_DOCUMENTS: u64 = 256;
+
+/// Gives matches to `rows` in order; the total.
+pub(super) fn stream<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    rows: &mut Rows<'_, S>,
+) -> Result<Option<u64>, QueryError> {
+    let matches = match plan.access {
+        Access::Index => index_matches(plan, source, options)?,
+        _ => {
+            let result = collect(plan, source, options)?;
+            IndexMatches {
+                tail: EntrySet::new(),
+                result,
+            }
+        }
+    };
+    let total = matches.result.len();
+    let wanted = rows.wanted().unwrap_or(u64::MAX).min(total);
+    if wanted == 0 {
+        return Ok(Some(total));
+    }
+    let is_walked = plan.access == Access::Index
+        && walk::stream(plan, source, options, &matches, wanted, rows)?;
+    if !is_walked {
+        let best = best_rows(&plan.query.order, &matches.result, wanted, source, options)?;
+        for number in best {
+            if rows.push(number)?.is_break() {
+                break;
+            }
+        }
+    }
+    Ok(Some(if rows.has_filter() && plan.access != Access::Index {
+        rows.filtered_count()
+    } else {
+        total
+    }))
+}
+
+/// A match and its sort values.
+#[derive(Debug)]
+pub(super) struct SortRow {
+    pub(super) values: Box<[SortValue]>,
+    pub(super) number: DocumentNumber,
+}
+
+impl SortRow {
+    pub(super) fn compare(&self, other: &SortRow, keys: &[OrderKey]) -> Ordering {
+        compare_rows(
+            keys,
+            (&self.values, self.number),
+            (&other.values, other.number),
+        )
+    }
+}
+
+/// The first `wanted` of `set` in the order of `keys`.
+pub(super) fn best_rows<S: Source>(
+    keys: &[OrderKey],
+    set: &EntrySet,
+    wanted: u64,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+) -> Result<Vec<DocumentNumber>, QueryError> {
+    let mut best = Best::new(keys, wanted, options);
+    let needs_document = keys
+        .iter()
+        .any(|key| !matches!(key.source, OrderSource::Random(_)));
+    let mut values = Vec::with_capacity(keys.len());
+    for (visited, entry) in (1_u64..).zip(set) {
+        if visited.is_multiple_of(CHECK_DOCUMENTS) {
+            options.check()?;
+        }
+        let number = DocumentNumber::from(entry);
+        values.clear();
+        if needs_document {
+            let found = source.document(number).map_err(QueryError::Source)?;
+            let Some(document) = found else { continue };
+            values.extend(
+                keys.iter()
+                    .map(|key| key.value(&document, options.random_seed)),
+            );
+        } else {
+            values.extend(keys.iter().map(|key| key.rank(number, options.random_seed)));
+        }
+        best.push(&mut values, number)?;
+    }
+    Ok(best.finish().into_iter().map(|row| row.number).collect())
+}
+
+/// Keeps the best rows in a buffer of twice their number: cheaper than a heap, and the worst kept
+/// row turns most others away.
+pub(super) struct Best<'b> {
+    keys: &'b [OrderKey],
+    wanted: usize,
+    options: &'b ExecuteOptions<'b>,
+    rows: Vec<SortRow>,
+    len_bytes: usize,
+    /// Whether `rows[wanted - 1]` is the worst row that still counts.
+    has_threshold: bool,
+}
+
+impl<'b> Best<'b> {
+    pub(super) fn new(
+        keys: &'b [OrderKey],
+        wanted: u64,
+        options: &'b ExecuteOptions<'b>,
+    ) -> Best<'b> {
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        Best {
+            keys,
+            wanted,
+            options,
+            rows: Vec::new(),
+            len_bytes: 0,
+            has_threshold: false,
+        }
+    }
+
+    /// Takes a row; leaves `values` empty.
+    pub(super) fn push(
+        &mut self,
+        values: &mut Vec<SortValue>,
+        number: DocumentNumber,
+    ) -> Result<(), QueryError> {
+        if self.has_threshold
+            && let Some(worst) = self.wanted.checked_sub(1).and_then(|at| self.rows.get(at))
+        {
+            let order = compare_rows(self.keys, (values, number), (&worst.values, worst.number));
+            if order.is_ge() {
+                values.clear();
+                return Ok(());
+            }
+        }
+        let row = SortRow {
+            values: values.drain(..).collect(),
+            number,
+        };
+        self.len_bytes += row_bytes(&row);
+        self.rows.push(row);
+        if self.rows.len() >= self.wanted.saturating_mul(2) {
+            self.prune();
+        }
+        if self.len_bytes > self.options.memory_bytes_max {
+            self.prune();
+        }
+        if self.len_bytes > self.options.memory_bytes_max {
+            return Err(QueryError::Memory {
+                what: "order by",
+                limit_bytes: self.options.memory_bytes_max,
+                advice: "Add a limit, or order by one field of an index.",
+            });
+        }
+        Ok(())
+    }
+
+    /// Drops all but the best.
+    fn prune(&mut self) {
+        if self.wanted == 0 || self.rows.len() <= self.wanted {
+            return;
+        }
+        let keys = self.keys;
+        self.rows
+            .select_nth_unstable_by(self.wanted - 1, |a, b| a.compare(b, keys));
+        self.rows.truncate(self.wanted);
+        self.has_threshold = true;
+        self.len_bytes = self.rows.iter().map(row_bytes).sum();
+    }
+
+    /// The best rows, in order.
+    pub(super) fn finish(mut self) -> Vec<SortRow> {
+        let keys = self.keys;
+        self.rows.sort_unstable_by(|a, b| a.compare(b, keys));
+        self.rows.truncate(self.wanted);
+        self.rows
+    }
+}
+
+fn row_bytes(row: &SortRow) -> usize {
+    let texts: usize = row
+        .values
+        .iter()
+        .map(|value| match value {
+            SortValue::Text(text) => text.len(),
+            _ => 0,
+        })
+        .sum();
+    size_of::<SortRow>() + row.values.len() * size_of::<SortValue>() + texts
+}

@@ -1,0 +1,228 @@
+//! The last stage: filter, page, tell distinct rows apart, write, gather includes.
+//!
+//! Takes the numbers of matches in their final order. Documents are loaded only for matches that
+//! are looked at, so passing a long offset costs no reads.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use jackdaw_base::lowercase::lowercase;
+
+use super::{ExecuteOptions, Outcome, RowSink};
+use crate::bind::BoundQuery;
+use crate::error::QueryError;
+use crate::filter;
+use crate::project::{Projection, for_each_id, write_document, write_fields, write_projection};
+use crate::source::{DocumentNumber, Source, StoredDocument};
+
+/// Memory of one remembered row beside its bytes: the set's slot and the allocation.
+const REMEMBERED_ROW_BYTES: usize = 48;
+
+/// Looks at the interrupt flag once in so many matches.
+const CHECK_MATCHES: u64 = 256;
+
+pub(super) struct Rows<'r, S> {
+    query: &'r BoundQuery,
+    source: &'r S,
+    options: &'r ExecuteOptions<'r>,
+    sink: &'r mut dyn RowSink,
+    skip: u64,
+    take: u64,
+    /// Matches that reached the page: the position in the result.
+    position: u64,
+    /// Matches given to this stage.
+    taken_in: u64,
+    outcome: Outcome,
+    buffer: Vec<u8>,
+    seen: HashSet<Box<[u8]>>,
+    seen_bytes: usize,
+    /// Folded ids of included documents, in the order they were met, and of rows.
+    include_ids: Vec<Box<str>>,
+    known_ids: HashSet<Box<str>>,
+}
+
+impl<'r, S: Source> Rows<'r, S> {
+    pub(super) fn new(
+        query: &'r BoundQuery,
+        source: &'r S,
+        options: &'r ExecuteOptions<'r>,
+        sink: &'r mut dyn RowSink,
+    ) -> Rows<'r, S> {
+        Rows {
+            query,
+            source,
+            options,
+            sink,
+            skip: query.page_skip(),
+            take: query.page_take(),
+            position: 0,
+            taken_in: 0,
+            outcome: Outcome::default(),
+            buffer: Vec::new(),
+            seen: HashSet::new(),
+            seen_bytes: 0,
+            include_ids: Vec::new(),
+            known_ids: HashSet::new(),
+        }
+    }
+
+    /// How many matches this stage needs at most; `None` when it cannot know.
+    pub(super) fn wanted(&self) -> Option<u64> {
+        match self.query.filter.is_some() || self.query.distinct {
+            true => None,
+            false => Some(self.skip.saturating_add(self.take)),
+        }
+    }
+
+    /// Whether nothing more is needed. A filter goes on, because its matches are counted.
+    fn is_full(&self) -> bool {
+        match &self.query.filter {
+            Some(_) => self
+                .query
+                .filter_limit
+                .is_some_and(|max| self.taken_in >= max),
+            None => self.outcome.row_count >= self.take,
+        }
+    }
+
+    /// The next match. Breaks when no more are needed.
+    pub(super) fn push(&mut self, number: DocumentNumber) -> Result<ControlFlow<()>, QueryError> {
+        if self.is_full() {
+            return Ok(ControlFlow::Break(()));
+        }
+        self.taken_in += 1;
+        if self.taken_in.is_multiple_of(CHECK_MATCHES) {
+            self.options.check()?;
+        }
+        let is_passed = self.position < self.skip;
+        if is_passed && self.query.filter.is_none() && !self.query.distinct {
+            self.position += 1;
+            return Ok(ControlFlow::Continue(()));
+        }
+        let source = self.source;
+        match source.document(number).map_err(QueryError::Source)? {
+            Some(document) => self.push_document(&document)?,
+            // The snapshot holds every document its numbers name.
+            None => return Ok(ControlFlow::Continue(())),
+        }
+        Ok(if self.is_full() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    }
+
+    fn push_document(&mut self, document: &StoredDocument<'_>) -> Result<(), QueryError> {
+        if let Some(filter) = &self.query.filter {
+            self.outcome.scanned_results += 1;
+            if !filter::passes(filter, document) {
+                self.outcome.skipped_results += 1;
+                return Ok(());
+            }
+        }
+        let is_passed = self.position < self.skip;
+        self.position += 1;
+        if self.query.distinct && !self.remember(document)? {
+            self.outcome.skipped_results += u64::from(!is_passed);
+            return Ok(());
+        }
+        if is_passed || self.outcome.row_count >= self.take {
+            return Ok(());
+        }
+        self.buffer.clear();
+        match &self.query.projection {
+            Projection::Document => write_document(document, &mut self.buffer),
+            Projection::Fields(outputs) => write_projection(outputs, document, &mut self.buffer),
+        }
+        self.sink.row(&self.buffer).map_err(QueryError::Sink)?;
+        self.outcome.row_count += 1;
+        self.note_includes(document);
+        Ok(())
+    }
+
+    /// Whether the row of `document` is new.
+    fn remember(&mut self, document: &StoredDocument<'_>) -> Result<bool, QueryError> {
+        self.buffer.clear();
+        match &self.query.projection {
+            Projection::Document => document.body.root().write_json(&mut self.buffer),
+            Projection::Fields(outputs) => write_fields(outputs, document, &mut self.buffer),
+        }
+        if self.seen.contains(self.buffer.as_slice()) {
+            return Ok(false);
+        }
+        self.seen_bytes += self.buffer.len() + REMEMBERED_ROW_BYTES;
+        if self.seen_bytes > self.options.memory_bytes_max {
+            return Err(QueryError::Memory {
+                what: "select distinct",
+                limit_bytes: self.options.memory_bytes_max,
+                advice: "Select fewer fields, or add conditions.",
+            });
+        }
+        self.seen.insert(self.buffer.as_slice().into());
+        Ok(true)
+    }
+
+    fn note_includes(&mut self, document: &StoredDocument<'_>) {
+        if self.query.include.is_empty() {
+            return;
+        }
+        let (include_ids, known_ids) = (&mut self.include_ids, &mut self.known_ids);
+        for path in &self.query.include {
+            for_each_id(document, path, &mut |id| {
+                let id = lowercase(id);
+                if !id.is_empty() && !known_ids.contains(id.as_ref()) {
+                    known_ids.insert(id.as_ref().into());
+                    include_ids.push(id.as_ref().into());
+                }
+            });
+        }
+    }
+
+    /// Gives the included documents. `total` is the number of matches before filtering.
+    pub(super) fn finish(mut self, total: Option<u64>) -> Result<Outcome, QueryError> {
+        for id in std::mem::take(&mut self.include_ids) {
+            self.options.check()?;
+            let found = self
+                .source
+                .document_by_id(&id)
+                .map_err(QueryError::Source)?;
+            if let Some(document) = found {
+                self.buffer.clear();
+                write_document(&document, &mut self.buffer);
+                self.sink
+                    .include(document.id, &self.buffer)
+                    .map_err(QueryError::Sink)?;
+            }
+        }
+        let mut outcome = self.outcome;
+        outcome.total_results = total;
+        if !self.query.include.is_empty() {
+            outcome.included_paths = Some(
+                self.query
+                    .include
+                    .iter()
+                    .map(|path| path.as_str().to_owned())
+                    .collect(),
+            );
+        }
+        let (skip, take) = (self.query.skip, self.query.take);
+        if skip.is_some() || take.is_some() {
+            let left = outcome
+                .total_results
+                .map_or(u64::MAX, |total| total.saturating_sub(skip.unwrap_or(0)));
+            let capped = left.min(take.unwrap_or(u64::MAX));
+            outcome.capped_max_results = (capped != u64::MAX).then_some(capped);
+        }
+        Ok(outcome)
+    }
+
+    /// Matches that passed the filter so far.
+    pub(super) fn filtered_count(&self) -> u64 {
+        self.position
+    }
+
+    /// Whether a filter decides which matches count.
+    pub(super) fn has_filter(&self) -> bool {
+        self.query.filter.is_some()
+    }
+}

@@ -1,0 +1,5 @@
+//! Proves: results, totals and orders are those of the rules, the same with an index (behind the
+//! documents or not) as without one.
+
+mod differential;
+mod results;

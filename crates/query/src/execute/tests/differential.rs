@@ -1,0 +1,273 @@
+//! Random documents, histories and queries: the index, whatever it has seen, gives what evaluating
+//! every document gives.
+
+use std::fmt::Write;
+
+use crate::test_source::{TestDatabase, TestIndex, TestSource, bound, run};
+
+/// Deterministic random numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        usize::try_from(self.next() % count as u64).unwrap()
+    }
+
+    fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.below(list.len())]
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+}
+
+const TEXTS: [&str; 10] = [
+    "a",
+    "A",
+    "b",
+    "Ab c",
+    "ab",
+    "abc",
+    "10",
+    "9",
+    "2024-05-01T10:00:00.0000000Z",
+    "\u{e9}T\u{c9}",
+];
+const NUMBERS: [&str; 12] = [
+    "0",
+    "1",
+    "1.0",
+    "2",
+    "2.5",
+    "10",
+    "-3",
+    "1e300",
+    "9007199254740993",
+    "9007199254740992",
+    "9223372036854775807",
+    "9223372036854775808",
+];
+const FIELDS: [&str; 8] = ["A", "B", "T", "T[]", "N.X", "L[].P", "L.P", "Missing"];
+
+/// A text longer than the index keeps whole.
+fn long_text(random: &mut Random) -> String {
+    let end = random.pick(&["", "a", "B", "b"]);
+    format!("{}{end}", "Long".repeat(130))
+}
+
+fn scalar(random: &mut Random) -> String {
+    match random.below(10) {
+        0 => "null".into(),
+        1 => random.pick(&["true", "false"]).into(),
+        2..=4 => random.pick(&NUMBERS).into(),
+        5 => format!("\"{}\"", long_text(random)),
+        6 => r#"{"X":1}"#.into(),
+        _ => format!("\"{}\"", random.pick(&TEXTS)),
+    }
+}
+
+fn document(random: &mut Random) -> String {
+    let mut fields = Vec::new();
+    if random.chance(80) {
+        fields.push(format!("\"A\":{}", scalar(random)));
+    }
+    if random.chance(80) {
+        fields.push(format!("\"B\":\"{}\"", random.pick(&TEXTS)));
+    }
+    if random.chance(60) {
+        let list: Vec<String> = (0..random.below(4)).map(|_| scalar(random)).collect();
+        fields.push(format!("\"T\":[{}]", list.join(",")));
+    }
+    if random.chance(50) {
+        fields.push(format!("\"N\":{{\"X\":{}}}", scalar(random)));
+    }
+    if random.chance(50) {
+        let list: Vec<String> = (0..random.below(3))
+            .map(|_| format!("{{\"P\":{}}}", scalar(random)))
+            .collect();
+        fields.push(format!("\"L\":[{}]", list.join(",")));
+    }
+    format!("{{{}}}", fields.join(","))
+}
+
+fn change(database: &mut TestDatabase, random: &mut Random) {
+    let id = format!("{}/{}", random.pick(&["a", "B"]), random.below(30));
+    if random.chance(20) {
+        database.delete(&id);
+    } else {
+        let collection = random.pick(&["C", "C", "C", "D"]);
+        let body = document(random);
+        database.put(&id, collection, &body);
+    }
+}
+
+fn literal(random: &mut Random) -> String {
+    match random.below(8) {
+        0 => "null".into(),
+        1 => "true".into(),
+        2..=4 => random.pick(&NUMBERS).into(),
+        5 => format!("'{}'", long_text(random)),
+        _ => format!("'{}'", random.pick(&TEXTS)),
+    }
+}
+
+fn test(random: &mut Random) -> String {
+    let field = random.pick(&FIELDS);
+    let text = random.pick(&["a", "B", "ab", "10", "", "long"]);
+    match random.below(14) {
+        0..=2 => format!("{field} = {}", literal(random)),
+        3 => format!("{field} != {}", literal(random)),
+        4..=6 => {
+            let operator = random.pick(&["<", "<=", ">", ">="]);
+            format!("{field} {operator} {}", literal(random))
+        }
+        7 => {
+            let (low, high) = (random.pick(&NUMBERS), random.pick(&NUMBERS));
+            format!("{field} between {low} and {high}")
+        }
+        8 => {
+            let (a, b) = (random.pick(&TEXTS), long_text(random));
+            let all = random.pick(&["", "all "]);
+            format!("{field} {all}in ('{a}', '{b}', null)")
+        }
+        9 => format!("startsWith({field}, '{text}')"),
+        10 => format!("endsWith({field}, '{text}')"),
+        11 => format!("exists({field})"),
+        12 => format!(
+            "search({field}, 'ab {text}*', {})",
+            random.pick(&["and", "or"])
+        ),
+        _ => match random.below(5) {
+            0 => format!("id() = 'A/{}'", random.below(30)),
+            1 => format!("startsWith(id(), '{}')", random.pick(&["a/1", "b/", "c"])),
+            2 => format!("id() >= 'a/{}'", random.below(30)),
+            3 => "endsWith(id(), '1')".into(),
+            _ => format!(
+                "id() in ('a/{}', 'b/{}')",
+                random.below(30),
+                random.below(30)
+            ),
+        },
+    }
+}
+
+fn condition(random: &mut Random, depth: usize) -> String {
+    if depth == 0 || random.chance(30) {
+        let test = test(random);
+        return if random.chance(15) {
+            format!("exact({test})")
+        } else {
+            test
+        };
+    }
+    let mut text = String::new();
+    for position in 0..2 + random.below(2) {
+        if position > 0 {
+            text.push_str(random.pick(&[" and ", " or "]));
+        }
+        let not = if random.chance(20) { "not " } else { "" };
+        let inner = condition(random, depth - 1);
+        let _ = write!(text, "{not}({inner})");
+    }
+    text
+}
+
+fn order(random: &mut Random) -> String {
+    let count = random.below(3);
+    let mut keys = Vec::new();
+    for _ in 0..count {
+        let field = random.pick(&["A", "B", "T", "N.X", "id()", "random('s')"]);
+        let ordering = match field {
+            "id()" | "random('s')" => "",
+            _ => random.pick(&[
+                "",
+                " as string",
+                " as long",
+                " as double",
+                " as alphaNumeric",
+            ]),
+        };
+        let direction = random.pick(&["", " desc"]);
+        let nulls = random.pick(&["", " nulls first", " nulls last"]);
+        keys.push(format!("{field}{ordering}{direction}{nulls}"));
+    }
+    if keys.is_empty() {
+        String::new()
+    } else {
+        format!(" order by {}", keys.join(", "))
+    }
+}
+
+/// One database with its index, many queries.
+fn check(seed: u64, queries: usize) {
+    let mut random = Random(seed);
+    let mut database = TestDatabase::default();
+    let before = random.below(120);
+    (0..before).for_each(|_| change(&mut database, &mut random));
+    let source = random.pick(&["C", "@all_docs"]);
+    let texts: Vec<String> = (0..queries)
+        .map(|_| {
+            let depth = random.below(3);
+            let (condition, order) = (condition(&mut random, depth), order(&mut random));
+            let page = match order.is_empty() {
+                true => String::new(),
+                false => random
+                    .pick(&["", " limit 5", " limit 3 offset 4"])
+                    .to_owned(),
+            };
+            format!("from {source} where {condition}{order}{page}")
+        })
+        .collect();
+    let requirements = texts
+        .iter()
+        .filter_map(|text| bound(text, "{}").unwrap().index_requirement());
+    let Some(requirement) = requirements.reduce(|mut all, next| {
+        all.merge(&next.fields);
+        all
+    }) else {
+        return;
+    };
+    let index = TestIndex::build(&database, requirement.scope.clone(), &requirement.fields);
+    let reader = index.reader();
+    let after = random.pick(&["0", "3", "60"]).parse().unwrap();
+    (0..after).for_each(|_| change(&mut database, &mut random));
+    let plain = TestSource::without_index(&database);
+    let indexed = TestSource {
+        database: &database,
+        index: Some((&index, &reader)),
+    };
+    for text in &texts {
+        let (expected, found) = (run(text, "{}", &plain), run(text, "{}", &indexed));
+        let (expected, found) = (expected.unwrap(), found.unwrap());
+        let (mut expected_ids, mut found_ids) = (expected.ids(), found.ids());
+        if !text.contains("order by") {
+            expected_ids.sort_unstable();
+            found_ids.sort_unstable();
+        }
+        assert_eq!(
+            found_ids, expected_ids,
+            "seed {seed}: {text}\n{}",
+            found.plan
+        );
+        assert_eq!(
+            found.outcome.total_results, expected.outcome.total_results,
+            "seed {seed}: {text}"
+        );
+    }
+}
+
+#[test]
+fn index_execution_equals_evaluation() {
+    for seed in 0..40 {
+        check(seed, 12);
+    }
+}

@@ -1,0 +1,374 @@
+//! Ordering by walking the terms of the first key in the index: no value of a document is read,
+//! and the walk ends with the page.
+//!
+//! Pays when the matches are a large part of the entries; otherwise most terms walked over belong
+//! to entries that do not match, and sorting the matches is cheaper.
+//!
+//! Invariants:
+//! - The order is that of `ordered::best_rows`. Texts of which the index keeps only a beginning,
+//!   and documents changed after the index saw them, are ordered by their documents.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use jackdaw_search::{
+    Budget, Direction, EntryId, EntrySet, FieldId, IndexReader, StoredTerm, TermKind, TermWalk,
+    WalkedTerm,
+};
+use jackdaw_storage::PageRead;
+use rustc_hash::FxHashSet;
+
+use super::ExecuteOptions;
+use super::index_set::IndexMatches;
+use super::ordered::{Best, SortRow, best_rows};
+use super::rows::Rows;
+use crate::error::QueryError;
+use crate::order::{OrderKey, SortValue};
+use crate::plan::{Plan, walk_of};
+use crate::source::Source;
+
+/// Looks at the interrupt flag once in so many terms.
+const CHECK_TERMS: u64 = 256;
+
+/// Gives the first `wanted` matches to `rows` in order; false when walking does not pay.
+pub(super) fn stream<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    matches: &IndexMatches,
+    wanted: u64,
+    rows: &mut Rows<'_, S>,
+) -> Result<bool, QueryError> {
+    let keys = plan.query.order.as_slice();
+    let Some((field, kind)) = keys.first().and_then(walk_of) else {
+        return Ok(false);
+    };
+    let index = source.index();
+    let Some(reader) = index.as_ref().and_then(|index| index.reader) else {
+        return Ok(false);
+    };
+    let Some(field) = reader.field(&field.name()) else {
+        return Ok(false);
+    };
+    if !pays(matches.result.len(), reader.entry_count(), wanted) {
+        return Ok(false);
+    }
+    let tail = sorted_tail(keys, &matches.tail, wanted, source, options)?;
+    let mut ordering = TermOrder {
+        keys,
+        reader,
+        field,
+        kind,
+        source,
+        options,
+        entries: matches.result.and_not(&matches.tail),
+        tail: tail.into_iter().peekable(),
+        given: FxHashSet::default(),
+        left: wanted,
+        rows,
+    };
+    if keys[0].nulls_first {
+        ordering.give_without_value()?;
+        ordering.give_by_terms()?;
+    } else {
+        ordering.give_by_terms()?;
+        ordering.give_without_value()?;
+    }
+    Ok(true)
+}
+
+/// A walk passes about `wanted * entry_count / match_count` terms, sorting reads `match_count`
+/// documents; a term and a document cost about the same.
+fn pays(match_count: u64, entry_count: u64, wanted: u64) -> bool {
+    let (matches, entries) = (u128::from(match_count), u128::from(entry_count));
+    u128::from(wanted) * entries <= matches * matches
+}
+
+/// The rows of changed documents, in order.
+fn sorted_tail<S: Source>(
+    keys: &[OrderKey],
+    tail: &EntrySet,
+    wanted: u64,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+) -> Result<Vec<SortRow>, QueryError> {
+    let mut best = Best::new(keys, wanted, options);
+    let mut values = Vec::with_capacity(keys.len());
+    for entry in tail {
+        options.check()?;
+        if let Some(document) = source.document(entry.into()).map_err(QueryError::Source)? {
+            values.extend(
+                keys.iter()
+                    .map(|key| key.value(&document, options.random_seed)),
+            );
+            best.push(&mut values, entry.into())?;
+        }
+    }
+    Ok(best.finish())
+}
+
+struct TermOrder<'o, 'r, S: Source> {
+    keys: &'o [OrderKey],
+    reader: &'o IndexReader<'o, S::Pages>,
+    field: FieldId,
+    kind: TermKind,
+    source: &'o S,
+    options: &'o ExecuteOptions<'o>,
+    /// Matches whose terms in the index are theirs.
+    entries: EntrySet,
+    tail: std::iter::Peekable<std::vec::IntoIter<SortRow>>,
+    /// Entries given already: one with many values comes at its first.
+    given: FxHashSet<u64>,
+    left: u64,
+    rows: &'o mut Rows<'r, S>,
+}
+
+impl<S: Source> TermOrder<'_, '_, S> {
+    /// Matches with a value.
+    fn give_by_terms(&mut self) -> Result<(), QueryError> {
+        let direction = match self.keys[0].descending {
+            true => Direction::Descending,
+            false => Direction::Ascending,
+        };
+        let mut walk = self.reader.terms(self.field, self.kind, direction)?;
+        let mut visited = 0_u64;
+        // A cut text whose entries were taken with those of the texts that begin alike.
+        let mut done: Option<Vec<u8>> = None;
+        while self.left > 0 {
+            visited += 1;
+            if visited.is_multiple_of(CHECK_TERMS) {
+                self.options.check()?;
+            }
+            let Some(term) = walk.next_term()? else { break };
+            match term.term()? {
+                StoredTerm::Text(text) if text.is_cut() => {
+                    if done.as_deref() == Some(text.as_bytes()) {
+                        continue;
+                    }
+                    let beginning = text.as_bytes().to_vec();
+                    self.give_cut(&beginning)?;
+                    done = Some(beginning);
+                }
+                StoredTerm::Text(text) => {
+                    let value = SortValue::Text(text.to_text().into());
+                    let group = self.group(&term)?;
+                    self.give_group(&value, group)?;
+                }
+                StoredTerm::Number(number) => {
+                    let group = self.group(&term)?;
+                    self.give_group(&SortValue::Number(number), group)?;
+                }
+                StoredTerm::Null => {}
+            }
+        }
+        // Changed documents with values behind all terms.
+        while self.left > 0
+            && self
+                .tail
+                .peek()
+                .is_some_and(|row| row.values[0] != SortValue::None)
+        {
+            self.give_tail_row()?;
+        }
+        Ok(())
+    }
+
+    /// The matches of a term that were not given yet.
+    fn group(&mut self, term: &WalkedTerm<'_, '_, S::Pages>) -> Result<Vec<EntryId>, QueryError> {
+        // All of a group is needed when other keys decide within it.
+        let group_max = if self.keys.len() > 1 {
+            u64::MAX
+        } else {
+            self.left
+        };
+        let mut group = Vec::new();
+        for entry in term.postings()? {
+            let entry = entry?;
+            if self.entries.contains(entry) && !self.given.contains(&entry.0) {
+                group.push(entry);
+                if group.len() as u64 >= group_max {
+                    break;
+                }
+            }
+        }
+        Ok(group)
+    }
+
+    /// Gives a group of entries that have `value`, with the changed documents before and among
+    /// them.
+    fn give_group(&mut self, value: &SortValue, group: Vec<EntryId>) -> Result<(), QueryError> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        self.give_tail_before(value)?;
+        let mut group = group;
+        let key = &self.keys[0];
+        let entry_count = group.len();
+        while let Some(row) = self
+            .tail
+            .next_if(|row| key.compare(&row.values[0], value) == Ordering::Equal)
+        {
+            group.push(row.number.into());
+        }
+        if group.len() > entry_count {
+            group.sort_unstable();
+        }
+        let keys = &self.keys[1..];
+        self.give_sorted(keys, group)
+    }
+
+    /// Gives entries in the order of `keys`.
+    fn give_sorted(&mut self, keys: &[OrderKey], group: Vec<EntryId>) -> Result<(), QueryError> {
+        if keys.is_empty() || group.len() == 1 {
+            for entry in group {
+                self.give(entry)?;
+            }
+            return Ok(());
+        }
+        let set = EntrySet::from_ascending(group.iter().copied());
+        for number in best_rows(keys, &set, self.left, self.source, self.options)? {
+            self.give(number.into())?;
+        }
+        // Those that were not among the best are past the page and must not come again.
+        self.given.extend(group.iter().map(|entry| entry.0));
+        Ok(())
+    }
+
+    /// Gives all matches with a text of this beginning, by their documents.
+    fn give_cut(&mut self, beginning: &[u8]) -> Result<(), QueryError> {
+        let mut group = Vec::new();
+        // The whole text is in no term: the terms between are found by the walk of a prefix.
+        let mut walk: TermWalk<'_, S::Pages> =
+            self.reader
+                .terms(self.field, self.kind, Direction::Ascending)?;
+        while let Some(term) = walk.next_term()? {
+            self.options.check()?;
+            let StoredTerm::Text(text) = term.term()? else {
+                continue;
+            };
+            match text.as_bytes().cmp(beginning) {
+                Ordering::Less => continue,
+                Ordering::Greater => break,
+                Ordering::Equal if text.is_cut() => group.append(&mut self.group(&term)?),
+                Ordering::Equal => {}
+            }
+        }
+        let begins_so = |value: &SortValue| match value {
+            SortValue::Text(text) => {
+                text.len() > beginning.len() && text.as_bytes().starts_with(beginning)
+            }
+            _ => false,
+        };
+        while let Some(row) = self.tail.peek() {
+            let SortValue::Text(text) = &row.values[0] else {
+                break;
+            };
+            let is_member = begins_so(&row.values[0]);
+            let order = text.as_bytes().cmp(beginning);
+            let is_before = match self.keys[0].descending {
+                true => order == Ordering::Greater && !is_member,
+                false => order != Ordering::Greater,
+            };
+            if is_member {
+                if let Some(row) = self.tail.next() {
+                    group.push(row.number.into());
+                }
+            } else if is_before && self.left > 0 {
+                self.give_tail_row()?;
+            } else {
+                break;
+            }
+        }
+        group.sort_unstable();
+        group.dedup();
+        self.give_sorted(self.keys, group)
+    }
+
+    /// Changed documents whose value comes before `value`.
+    fn give_tail_before(&mut self, value: &SortValue) -> Result<(), QueryError> {
+        let key = &self.keys[0];
+        while self.left > 0
+            && self.tail.peek().is_some_and(|row| {
+                row.values[0] != SortValue::None
+                    && key.compare(&row.values[0], value) == Ordering::Less
+            })
+        {
+            self.give_tail_row()?;
+        }
+        Ok(())
+    }
+
+    fn give_tail_row(&mut self) -> Result<(), QueryError> {
+        match self.tail.next() {
+            Some(row) => self.give(row.number.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn give(&mut self, entry: EntryId) -> Result<(), QueryError> {
+        if self.left == 0 {
+            return Ok(());
+        }
+        self.left -= 1;
+        self.given.insert(entry.0);
+        if self.rows.push(entry.into())?.is_break() {
+            self.left = 0;
+        }
+        Ok(())
+    }
+
+    /// Matches without a value, the changed documents among them.
+    fn give_without_value(&mut self) -> Result<(), QueryError> {
+        if self.left == 0 {
+            return Ok(());
+        }
+        let entries = without_value(self.reader, self.field, self.kind, &self.entries)?;
+        let mut group: Vec<EntryId> = entries.iter().collect();
+        while let Some(row) = self.tail.next_if(|row| row.values[0] == SortValue::None) {
+            group.push(row.number.into());
+        }
+        group.sort_unstable();
+        let keys = &self.keys[1..];
+        self.give_sorted(keys, group)
+    }
+}
+
+/// The entries that have no term of this kind in the field.
+fn without_value<P: PageRead + ?Sized>(
+    reader: &IndexReader<'_, P>,
+    field: FieldId,
+    kind: TermKind,
+    entries: &EntrySet,
+) -> Result<EntrySet, QueryError> {
+    if kind == TermKind::Number {
+        let mut budget = Budget::unlimited();
+        let numbers =
+            reader.number_range(field, Bound::Unbounded, Bound::Unbounded, &mut budget)?;
+        return Ok(entries.and_not(&numbers.possible()));
+    }
+    let missing = entries.and_not(&reader.exists(field)?);
+    let mut only_null = Vec::new();
+    for entry in &entries.and(&reader.null(field)?) {
+        if !has_text(reader, field, entry)? {
+            only_null.push(entry);
+        }
+    }
+    Ok(missing.or(&EntrySet::from_ascending(only_null)))
+}
+
+/// Whether an entry with a null has a text beside it.
+fn has_text<P: PageRead + ?Sized>(
+    reader: &IndexReader<'_, P>,
+    field: FieldId,
+    entry: EntryId,
+) -> Result<bool, QueryError> {
+    let Some(mut terms) = reader.entry_terms(entry)? else {
+        return Ok(false);
+    };
+    while let Some(term) = terms.next_of(field)? {
+        if matches!(term, StoredTerm::Text(_)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

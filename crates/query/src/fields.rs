@@ -1,0 +1,282 @@
+//! Paths into documents with the rules of conditions: arrays fan out, metadata has its own names.
+//!
+//! Called by `evaluate`, `order` and `project`, and through [`add_terms`] by index workers: the
+//! values a condition sees and the terms of the index come from one walk, so they cannot differ.
+//!
+//! Rules:
+//! - A property of an array is that property of each element: `Lines.P` is as `Lines[].P`.
+//! - A value that is an array stands for its elements, at any depth; an empty one for nothing.
+//! - `[n]` picks one element.
+//! - A missing property, or one of a value that is no object, stands for nothing.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use jackdaw_base::number::Number;
+use jackdaw_document::{Object, Value};
+use jackdaw_search::{Analyzer, EntryTerms, FieldSlot};
+
+use crate::source::StoredDocument;
+use crate::syntax::{Path, PathPart};
+
+/// The first part of a path into the metadata.
+const METADATA: &str = "@metadata";
+
+/// A path without the alias of the source, and the text it has in field and index names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FieldPath {
+    parts: Vec<PathPart>,
+    text: String,
+}
+
+impl FieldPath {
+    /// The path `path`, less a first part that is `alias`.
+    pub fn new(path: &Path, alias: Option<&str>) -> FieldPath {
+        let mut parts = path.parts.as_slice();
+        if let ([PathPart::Name(first), PathPart::Name(_), ..], Some(alias)) = (parts, alias)
+            && first == alias
+        {
+            parts = &parts[1..];
+        }
+        let mut text = String::new();
+        for (position, part) in parts.iter().enumerate() {
+            match part {
+                PathPart::Name(name) => {
+                    if position > 0 {
+                        text.push('.');
+                    }
+                    text.push_str(name);
+                }
+                PathPart::Each => text.push_str("[]"),
+                PathPart::At(slot) => text.push_str(&format!("[{slot}]")),
+            }
+        }
+        FieldPath {
+            parts: parts.to_vec(),
+            text,
+        }
+    }
+
+    /// Reads a path as index definitions store it: the text of [`FieldPath::as_str`]. Dots
+    /// separate properties, so a property with a dot in its name cannot be told apart.
+    pub fn parse(text: &str) -> FieldPath {
+        let mut parts = Vec::new();
+        for piece in text.split('.') {
+            let (name, mut rest) = piece.split_at(piece.find('[').unwrap_or(piece.len()));
+            parts.push(PathPart::Name(name.to_owned()));
+            while let Some((inside, after)) =
+                rest.strip_prefix('[').and_then(|rest| rest.split_once(']'))
+            {
+                parts.push(match inside.parse() {
+                    Ok(slot) => PathPart::At(slot),
+                    Err(_) => PathPart::Each,
+                });
+                rest = after;
+            }
+        }
+        FieldPath {
+            parts,
+            text: text.to_owned(),
+        }
+    }
+
+    /// The text in index names: `Lines[].Product`.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The default name of a projected field: as written, with `[2]` as `.2`.
+    pub(crate) fn output_name(&self) -> String {
+        let mut name = self.text.clone();
+        for part in &self.parts {
+            if let PathPart::At(slot) = part {
+                name = name.replace(&format!("[{slot}]"), &format!(".{slot}"));
+            }
+        }
+        name
+    }
+
+    /// The parts.
+    pub(crate) fn parts(&self) -> &[PathPart] {
+        &self.parts
+    }
+
+    /// The parts behind `@metadata`, when the path leads there.
+    pub(crate) fn metadata_parts(&self) -> Option<&[PathPart]> {
+        match self.parts.split_first() {
+            Some((PathPart::Name(first), rest)) if first == METADATA => Some(rest),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// One value a path leads to. Arrays never are: their elements are.
+#[derive(Clone, Copy, Debug)]
+pub enum Leaf<'a> {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number, and the document's value with its exact text.
+    Number(Number, Value<'a>),
+    /// A string.
+    Text(&'a str),
+    /// An object: it exists, and has no order.
+    Object(Object<'a>),
+}
+
+/// Calls `visit` with every value `path` leads to, until it breaks.
+pub fn visit_values(
+    document: &StoredDocument<'_>,
+    path: &FieldPath,
+    visit: &mut dyn FnMut(Leaf<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    match path.metadata_parts() {
+        Some(rest) => visit_metadata(document, rest, visit),
+        None => visit_parts(document.body.root(), path.parts(), visit),
+    }
+}
+
+fn visit_metadata(
+    document: &StoredDocument<'_>,
+    parts: &[PathPart],
+    visit: &mut dyn FnMut(Leaf<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    if let [PathPart::Name(name)] = parts
+        && let Some(text) = document.system_metadata(name)
+    {
+        return visit(Leaf::Text(&text));
+    }
+    match document.metadata {
+        Some(metadata) => visit_parts(metadata.root(), parts, visit),
+        None => ControlFlow::Continue(()),
+    }
+}
+
+fn visit_parts(
+    value: Value<'_>,
+    parts: &[PathPart],
+    visit: &mut dyn FnMut(Leaf<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let Some((part, rest)) = parts.split_first() else {
+        return visit_leaves(value, visit);
+    };
+    match (part, value) {
+        (PathPart::Name(name), Value::Object(object)) => match object.get(name) {
+            Some(value) => visit_parts(value, rest, visit),
+            None => ControlFlow::Continue(()),
+        },
+        (PathPart::Name(_), Value::Array(array)) => array
+            .iter()
+            .try_for_each(|element| visit_parts(element, parts, visit)),
+        (PathPart::Each, Value::Array(array)) => array
+            .iter()
+            .try_for_each(|element| visit_parts(element, rest, visit)),
+        (PathPart::Each, value) => visit_parts(value, rest, visit),
+        (PathPart::At(slot), Value::Array(array)) => {
+            match usize::try_from(*slot).ok().and_then(|slot| array.get(slot)) {
+                Some(value) => visit_parts(value, rest, visit),
+                None => ControlFlow::Continue(()),
+            }
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+fn visit_leaves(
+    value: Value<'_>,
+    visit: &mut dyn FnMut(Leaf<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let leaf = match value {
+        Value::Null => Leaf::Null,
+        Value::Bool(value) => Leaf::Bool(value),
+        Value::String(text) => Leaf::Text(text),
+        Value::Object(object) => Leaf::Object(object),
+        Value::Array(array) => {
+            return array
+                .iter()
+                .try_for_each(|element| visit_leaves(element, visit));
+        }
+        number => match to_number(number) {
+            Some(value) => Leaf::Number(value, number),
+            None => return ControlFlow::Continue(()),
+        },
+    };
+    visit(leaf)
+}
+
+/// The number a value is, by true value.
+pub(crate) fn to_number(value: Value<'_>) -> Option<Number> {
+    match value {
+        Value::Long(long) => Some(Number::Long(long)),
+        Value::Double(double) => Number::from_f64(double),
+        Value::Number(text) => Number::parse(text.as_str()),
+        _ => None,
+    }
+}
+
+/// A field of an automatic index.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IndexField {
+    /// Where its values come from.
+    pub path: FieldPath,
+    /// Whether its text keeps its case: `exact(...)`.
+    pub exact: bool,
+}
+
+impl IndexField {
+    /// Name inside the index and in messages: `Name`, `exact(Name)`.
+    pub fn name(&self) -> String {
+        match self.exact {
+            true => format!("exact({})", self.path),
+            false => self.path.to_string(),
+        }
+    }
+
+    /// The analyzer of the field.
+    pub fn analyzer(&self) -> Analyzer {
+        match self.exact {
+            true => Analyzer::Keyword,
+            false => Analyzer::LowercaseKeyword,
+        }
+    }
+}
+
+/// Adds the terms `document` has in `field` to its entry. Index workers call this, so that the
+/// index answers as [`matches`](crate::matches) does.
+pub fn add_terms(
+    document: &StoredDocument<'_>,
+    field: &IndexField,
+    slot: FieldSlot,
+    terms: &mut EntryTerms<'_>,
+) {
+    let mut scratch = Vec::new();
+    let _ = visit_values(document, &field.path, &mut |leaf| {
+        match leaf {
+            Leaf::Null => terms.null(slot),
+            Leaf::Bool(value) => terms.boolean(slot, value),
+            Leaf::Text(text) => terms.text(slot, text),
+            Leaf::Number(number, value) => {
+                scratch.clear();
+                value.write_json(&mut scratch);
+                terms.number(
+                    slot,
+                    number,
+                    std::str::from_utf8(&scratch).unwrap_or_default(),
+                );
+            }
+            Leaf::Object(object) => {
+                scratch.clear();
+                Value::Object(object).write_json(&mut scratch);
+                terms.text(slot, std::str::from_utf8(&scratch).unwrap_or_default());
+            }
+        }
+        ControlFlow::Continue(())
+    });
+}

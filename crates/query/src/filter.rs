@@ -1,0 +1,199 @@
+//! The `filter` clause: a condition on rows as they are, without the rules of indexes.
+//!
+//! Unlike `where`: text compares with its case, arrays are values and not lists of values, a
+//! missing field equals a missing field and nothing else, and fields compare with fields.
+
+use std::cmp::Ordering;
+
+use jackdaw_base::number::Number;
+use jackdaw_document::{Array, Value};
+
+use crate::fields::{FieldPath, to_number};
+use crate::source::StoredDocument;
+use crate::syntax::{Comparison, PathPart};
+
+/// A bound filter condition.
+#[derive(Clone, Debug)]
+pub(crate) enum Filter {
+    Everything,
+    Not(Box<Filter>),
+    And(Vec<Filter>),
+    Or(Vec<Filter>),
+    Compare(Operand, Comparison, Operand),
+    Between(Operand, Operand, Operand),
+    OneOf(Operand, Vec<Constant>),
+    AllOf(Operand, Vec<Constant>),
+    StartsWith(Operand, Operand),
+    EndsWith(Operand, Operand),
+    Exists(Operand),
+}
+
+/// A value of a filter.
+#[derive(Clone, Debug)]
+pub(crate) enum Operand {
+    Field(FieldPath),
+    Id,
+    Constant(Constant),
+}
+
+/// A literal or parameter.
+#[derive(Clone, Debug)]
+pub(crate) enum Constant {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(Box<str>),
+}
+
+/// What an operand is for one document.
+#[derive(Clone, Copy)]
+enum Found<'a> {
+    Missing,
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(&'a str),
+    Array(Array<'a>),
+    Object,
+}
+
+/// Whether `document` passes.
+pub(crate) fn passes(filter: &Filter, document: &StoredDocument<'_>) -> bool {
+    let with =
+        |operand: &Operand, test: &dyn Fn(Found<'_>) -> bool| with_value(operand, document, test);
+    match filter {
+        Filter::Everything => true,
+        Filter::Not(inner) => !passes(inner, document),
+        Filter::And(list) => list.iter().all(|filter| passes(filter, document)),
+        Filter::Or(list) => list.iter().any(|filter| passes(filter, document)),
+        Filter::Compare(left, comparison, right) => with(left, &|left| {
+            with(right, &|right| holds(left, *comparison, right))
+        }),
+        Filter::Between(value, low, high) => with(value, &|value| {
+            with(low, &|low| holds(value, Comparison::GreaterOrEqual, low))
+                && with(high, &|high| holds(value, Comparison::LessOrEqual, high))
+        }),
+        Filter::OneOf(value, list) => with(value, &|value| {
+            list.iter()
+                .any(|constant| is_equal(value, constant.found()))
+        }),
+        Filter::AllOf(value, list) => with(value, &|value| {
+            !list.is_empty()
+                && list
+                    .iter()
+                    .all(|constant| contains(value, constant.found()))
+        }),
+        Filter::StartsWith(value, text) => with(value, &|value| {
+            with(text, &|text| {
+                both_text(value, text, |value, text| value.starts_with(text))
+            })
+        }),
+        Filter::EndsWith(value, text) => with(value, &|value| {
+            with(text, &|text| {
+                both_text(value, text, |value, text| value.ends_with(text))
+            })
+        }),
+        Filter::Exists(value) => with(value, &|value| !matches!(value, Found::Missing)),
+    }
+}
+
+impl Constant {
+    fn found(&self) -> Found<'_> {
+        match self {
+            Constant::Null => Found::Null,
+            Constant::Bool(value) => Found::Bool(*value),
+            Constant::Number(number) => Found::Number(*number),
+            Constant::Text(text) => Found::Text(text),
+        }
+    }
+}
+
+/// Calls `test` with the value of `operand`; metadata may have to be formatted for it.
+fn with_value(
+    operand: &Operand,
+    document: &StoredDocument<'_>,
+    test: &dyn Fn(Found<'_>) -> bool,
+) -> bool {
+    let path = match operand {
+        Operand::Constant(constant) => return test(constant.found()),
+        Operand::Id => return test(Found::Text(document.id)),
+        Operand::Field(path) => path,
+    };
+    let (root, parts) = match path.metadata_parts() {
+        None => (Some(document.body.root()), path.parts()),
+        Some(parts) => {
+            if let [PathPart::Name(name)] = parts
+                && let Some(text) = document.system_metadata(name)
+            {
+                return test(Found::Text(&text));
+            }
+            (document.metadata.map(|metadata| metadata.root()), parts)
+        }
+    };
+    let value = parts.iter().try_fold(root, |value, part| {
+        let next = match (value?, part) {
+            (Value::Object(object), PathPart::Name(name)) => object.get(name),
+            (Value::Array(array), PathPart::At(slot)) => {
+                usize::try_from(*slot).ok().and_then(|slot| array.get(slot))
+            }
+            (value @ Value::Array(_), PathPart::Each) => Some(value),
+            _ => None,
+        };
+        next.map(Some)
+    });
+    test(value.flatten().map_or(Found::Missing, to_found))
+}
+
+fn to_found(value: Value<'_>) -> Found<'_> {
+    match value {
+        Value::Null => Found::Null,
+        Value::Bool(value) => Found::Bool(value),
+        Value::String(text) => Found::Text(text),
+        Value::Array(array) => Found::Array(array),
+        Value::Object(_) => Found::Object,
+        number => to_number(number).map_or(Found::Missing, Found::Number),
+    }
+}
+
+fn holds(left: Found<'_>, comparison: Comparison, right: Found<'_>) -> bool {
+    let order = match (left, right) {
+        (Found::Number(left), Found::Number(right)) => Some(left.cmp(&right)),
+        (Found::Text(left), Found::Text(right)) => Some(left.cmp(right)),
+        _ => None,
+    };
+    match comparison {
+        Comparison::Equal => is_equal(left, right),
+        Comparison::NotEqual => !is_equal(left, right),
+        Comparison::Less => order.is_some_and(Ordering::is_lt),
+        Comparison::LessOrEqual => order.is_some_and(Ordering::is_le),
+        Comparison::Greater => order.is_some_and(Ordering::is_gt),
+        Comparison::GreaterOrEqual => order.is_some_and(Ordering::is_ge),
+    }
+}
+
+fn is_equal(left: Found<'_>, right: Found<'_>) -> bool {
+    match (left, right) {
+        (Found::Missing, Found::Missing) | (Found::Null, Found::Null) => true,
+        (Found::Bool(left), Found::Bool(right)) => left == right,
+        (Found::Number(left), Found::Number(right)) => left == right,
+        (Found::Text(left), Found::Text(right)) => left == right,
+        _ => false,
+    }
+}
+
+/// Whether an array has an element equal to `wanted`, or another value is equal to it.
+fn contains(value: Found<'_>, wanted: Found<'_>) -> bool {
+    match value {
+        Found::Array(array) => array
+            .iter()
+            .any(|element| is_equal(to_found(element), wanted)),
+        other => is_equal(other, wanted),
+    }
+}
+
+fn both_text(value: Found<'_>, text: Found<'_>, test: fn(&str, &str) -> bool) -> bool {
+    match (value, text) {
+        (Found::Text(value), Found::Text(text)) => test(value, text),
+        _ => false,
+    }
+}

@@ -1,0 +1,228 @@
+//! Order of results: sort values of documents, and how they compare.
+//!
+//! Called by `execute` (top-k and whole sorts). Documents with equal keys come in the order of
+//! their numbers, so an order is total and paging through it is stable.
+//!
+//! Rules: null, a missing field, and (for numbers) text are no value and go to one end. Of many
+//! values the smallest counts when ascending, the largest when descending.
+
+use std::cmp::Ordering as Comparison;
+use std::ops::ControlFlow;
+
+use jackdaw_base::hash::xxh3_64;
+use jackdaw_base::lowercase::lowercase;
+use jackdaw_base::number::Number;
+use jackdaw_document::Value;
+
+use crate::fields::{FieldPath, IndexField, Leaf, visit_values};
+use crate::source::{DocumentNumber, StoredDocument};
+use crate::syntax::Ordering;
+
+/// One key of an order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct OrderKey {
+    pub(crate) source: OrderSource,
+    pub(crate) ordering: Ordering,
+    pub(crate) descending: bool,
+    /// Whether documents without a value come first.
+    pub(crate) nulls_first: bool,
+}
+
+/// What a key orders by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum OrderSource {
+    Field(FieldPath),
+    Id,
+    /// A seed; without one each execution brings its own.
+    Random(Option<u64>),
+}
+
+/// The value of one document for one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SortValue {
+    None,
+    Text(Box<str>),
+    Number(Number),
+    Rank(u64),
+}
+
+impl OrderKey {
+    /// The field an index can order by.
+    pub(crate) fn index_field(&self) -> Option<IndexField> {
+        match &self.source {
+            OrderSource::Field(path) => Some(IndexField {
+                path: path.clone(),
+                exact: false,
+            }),
+            OrderSource::Id | OrderSource::Random(_) => None,
+        }
+    }
+
+    /// The value of `document`. `seed` is for `random()` without one.
+    pub(crate) fn value(&self, document: &StoredDocument<'_>, seed: u64) -> SortValue {
+        match &self.source {
+            OrderSource::Id => SortValue::Text(lowercase(document.id).into()),
+            OrderSource::Random(_) => self.rank(document.number, seed),
+            OrderSource::Field(path) => {
+                let mut best = SortValue::None;
+                let _ = visit_values(document, path, &mut |leaf| {
+                    self.keep_best(leaf, &mut best);
+                    ControlFlow::Continue(())
+                });
+                best
+            }
+        }
+    }
+
+    /// The value of a document for `random`, which needs no document.
+    pub(crate) fn rank(&self, number: DocumentNumber, seed: u64) -> SortValue {
+        match &self.source {
+            OrderSource::Random(own) => SortValue::Rank(random_rank(own.unwrap_or(seed), number)),
+            OrderSource::Field(_) | OrderSource::Id => SortValue::None,
+        }
+    }
+
+    fn keep_best(&self, leaf: Leaf<'_>, best: &mut SortValue) {
+        let value = match self.ordering {
+            Ordering::Long | Ordering::Double => match leaf {
+                Leaf::Number(number, _) => SortValue::Number(number),
+                _ => return,
+            },
+            Ordering::String | Ordering::AlphaNumeric => match leaf {
+                Leaf::Null => return,
+                Leaf::Text(text) => SortValue::Text(lowercase(text).into()),
+                Leaf::Bool(value) => SortValue::Text(value.to_string().into()),
+                Leaf::Number(_, value) => SortValue::Text(lowercase(&value.to_json()).into()),
+                Leaf::Object(object) => {
+                    SortValue::Text(lowercase(&Value::Object(object).to_json()).into())
+                }
+            },
+        };
+        let is_better = match best {
+            SortValue::None => true,
+            _ => self.compare(&value, best) == Comparison::Less,
+        };
+        if is_better {
+            *best = value;
+        }
+    }
+
+    /// Which of two values comes first in the result.
+    pub(crate) fn compare(&self, a: &SortValue, b: &SortValue) -> Comparison {
+        let of_nulls = if self.nulls_first {
+            Comparison::Less
+        } else {
+            Comparison::Greater
+        };
+        let ascending = match (a, b) {
+            (SortValue::None, SortValue::None) => return Comparison::Equal,
+            (SortValue::None, _) => return of_nulls,
+            (_, SortValue::None) => return of_nulls.reverse(),
+            (SortValue::Text(a), SortValue::Text(b)) => match self.ordering {
+                Ordering::AlphaNumeric => compare_alphanumeric(a, b),
+                _ => a.cmp(b),
+            },
+            (SortValue::Number(a), SortValue::Number(b)) => a.cmp(b),
+            (SortValue::Rank(a), SortValue::Rank(b)) => a.cmp(b),
+            // One key gives values of one kind.
+            _ => Comparison::Equal,
+        };
+        if self.descending {
+            ascending.reverse()
+        } else {
+            ascending
+        }
+    }
+}
+
+/// Order of two rows by all keys, then by number.
+pub(crate) fn compare_rows(
+    keys: &[OrderKey],
+    a: (&[SortValue], DocumentNumber),
+    b: (&[SortValue], DocumentNumber),
+) -> Comparison {
+    let values = a.0.iter().zip(b.0);
+    keys.iter()
+        .zip(values)
+        .map(|(key, (a, b))| key.compare(a, b))
+        .find(|order| order.is_ne())
+        .unwrap_or_else(|| a.1.cmp(&b.1))
+}
+
+/// Place of a document in the random order of a seed.
+pub(crate) fn random_rank(seed: u64, number: DocumentNumber) -> u64 {
+    xxh3_64(&number.0.to_le_bytes(), seed)
+}
+
+/// Texts in which runs of digits compare as numbers: `a9` before `a10`. Equal numbers with
+/// different zeros in front compare by their text, so that the order is total.
+fn compare_alphanumeric(a: &str, b: &str) -> Comparison {
+    let (mut rest_a, mut rest_b) = (a, b);
+    loop {
+        let (Some(first_a), Some(first_b)) = (rest_a.chars().next(), rest_b.chars().next()) else {
+            return rest_a.len().cmp(&rest_b.len()).then_with(|| a.cmp(b));
+        };
+        if first_a.is_ascii_digit() && first_b.is_ascii_digit() {
+            let (run_a, run_b) = (digit_run(rest_a), digit_run(rest_b));
+            let (value_a, value_b) = (run_a.trim_start_matches('0'), run_b.trim_start_matches('0'));
+            let order = value_a
+                .len()
+                .cmp(&value_b.len())
+                .then_with(|| value_a.cmp(value_b));
+            if order.is_ne() {
+                return order;
+            }
+            (rest_a, rest_b) = (&rest_a[run_a.len()..], &rest_b[run_b.len()..]);
+        } else {
+            if first_a != first_b {
+                return first_a.cmp(&first_b);
+            }
+            let len = first_a.len_utf8();
+            (rest_a, rest_b) = (&rest_a[len..], &rest_b[len..]);
+        }
+    }
+}
+
+fn digit_run(text: &str) -> &str {
+    let len = text.bytes().take_while(u8::is_ascii_digit).count();
+    &text[..len]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_compare_as_numbers() {
+        let mut texts = [
+            "a10",
+            "a9",
+            "b",
+            "a",
+            "a09b",
+            "a9a",
+            "10",
+            "9",
+            "",
+            "a9.5",
+            "a99999999999999999999",
+        ];
+        texts.sort_by(|a, b| compare_alphanumeric(a, b));
+        assert_eq!(
+            texts,
+            [
+                "",
+                "9",
+                "10",
+                "a",
+                "a9",
+                "a9.5",
+                "a9a",
+                "a09b",
+                "a10",
+                "a99999999999999999999",
+                "b"
+            ]
+        );
+    }
+}

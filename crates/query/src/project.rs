@@ -1,0 +1,190 @@
+//! Rows: the JSON of a result document or projection, metadata included.
+//!
+//! Called once a row by `execute`, into a buffer that is reused.
+
+use std::ops::ControlFlow;
+
+use jackdaw_document::{ObjectWriter, Value, write_document as write_with_metadata, write_object};
+
+use crate::fields::{FieldPath, visit_values};
+use crate::source::StoredDocument;
+use crate::syntax::PathPart;
+
+/// What a row holds.
+#[derive(Clone, Debug)]
+pub(crate) enum Projection {
+    /// The whole document.
+    Document,
+    /// Chosen fields.
+    Fields(Vec<Output>),
+}
+
+/// One field of a row.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    pub(crate) name: String,
+    pub(crate) source: OutputSource,
+}
+
+/// Where the value of a field comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum OutputSource {
+    /// The document.
+    Field(FieldPath),
+    /// The document's id.
+    Id,
+    /// A literal or parameter, as JSON.
+    Json(Vec<u8>),
+}
+
+/// Appends a stored document as clients see it: its fields, then its metadata.
+pub fn write_document(document: &StoredDocument<'_>, out: &mut Vec<u8>) {
+    write_with_metadata(document.body.root(), out, |metadata| {
+        metadata.string("@collection", document.collection);
+        if let Some(Value::Object(own)) = document.metadata.map(|metadata| metadata.root()) {
+            metadata.fields(own);
+        }
+        metadata.string("@change-vector", &document.change_vector);
+        write_flags_and_id(document, metadata);
+        metadata.string("@last-modified", &document.last_modified.to_string());
+    });
+}
+
+fn write_flags_and_id(document: &StoredDocument<'_>, metadata: &mut ObjectWriter<'_>) {
+    if !document.flags.is_empty() {
+        metadata.string("@flags", &document.flags);
+    }
+    metadata.string("@id", document.id);
+}
+
+/// Appends the chosen fields of a document, without metadata.
+pub(crate) fn write_fields(outputs: &[Output], document: &StoredDocument<'_>, out: &mut Vec<u8>) {
+    write_object(out, |row| push_fields(outputs, document, row));
+}
+
+/// Appends a row of chosen fields.
+pub(crate) fn write_projection(
+    outputs: &[Output],
+    document: &StoredDocument<'_>,
+    out: &mut Vec<u8>,
+) {
+    write_object(out, |row| {
+        push_fields(outputs, document, row);
+        row.object("@metadata", |metadata| {
+            metadata.bool("@projection", true);
+            metadata.string("@change-vector", &document.change_vector);
+            write_flags_and_id(document, metadata);
+            metadata.string("@last-modified", &document.last_modified.to_string());
+        });
+    });
+}
+
+fn push_fields(outputs: &[Output], document: &StoredDocument<'_>, row: &mut ObjectWriter<'_>) {
+    for output in outputs {
+        match &output.source {
+            OutputSource::Id => row.string(&output.name, document.id),
+            OutputSource::Json(json) => row.raw(&output.name, json),
+            OutputSource::Field(path) => push_field(&output.name, path, document, row),
+        }
+    }
+}
+
+/// A missing value is null; a path that fans out gives an array.
+fn push_field(
+    name: &str,
+    path: &FieldPath,
+    document: &StoredDocument<'_>,
+    row: &mut ObjectWriter<'_>,
+) {
+    let (root, parts) = match path.metadata_parts() {
+        None => (Some(document.body.root()), path.parts()),
+        Some([PathPart::Name(system)]) if document.system_metadata(system).is_some() => {
+            let text = document.system_metadata(system).unwrap_or_default();
+            row.string(name, &text);
+            return;
+        }
+        Some(parts) => (document.metadata.map(|metadata| metadata.root()), parts),
+    };
+    match root.map_or(Found::Nothing, |root| find(root, parts)) {
+        Found::Nothing => row.null(name),
+        Found::One(value) => row.value(name, value),
+        Found::Many => row.array(name, |elements| {
+            if let Some(root) = root {
+                for_each(root, parts, &mut |value| elements.value(value));
+            }
+        }),
+    }
+}
+
+/// What a path leads to in a projection.
+enum Found<'a> {
+    Nothing,
+    One(Value<'a>),
+    Many,
+}
+
+fn find<'a>(value: Value<'a>, parts: &[PathPart]) -> Found<'a> {
+    let Some((part, rest)) = parts.split_first() else {
+        return Found::One(value);
+    };
+    match (part, value) {
+        (PathPart::Name(name), Value::Object(object)) => match object.get(name) {
+            Some(value) => find(value, rest),
+            None => Found::Nothing,
+        },
+        (PathPart::Name(_) | PathPart::Each, Value::Array(_)) => Found::Many,
+        (PathPart::Each, value) => find(value, rest),
+        (PathPart::At(slot), Value::Array(array)) => {
+            match usize::try_from(*slot).ok().and_then(|slot| array.get(slot)) {
+                Some(value) => find(value, rest),
+                None => Found::Nothing,
+            }
+        }
+        _ => Found::Nothing,
+    }
+}
+
+/// The values of a path that fans out; elements without the property are left out.
+fn for_each(value: Value<'_>, parts: &[PathPart], visit: &mut dyn FnMut(Value<'_>)) {
+    let Some((part, rest)) = parts.split_first() else {
+        return visit(value);
+    };
+    match (part, value) {
+        (PathPart::Name(name), Value::Object(object)) => {
+            if let Some(value) = object.get(name) {
+                for_each(value, rest, visit);
+            }
+        }
+        (PathPart::Name(_), Value::Array(array)) => {
+            array
+                .iter()
+                .for_each(|element| for_each(element, parts, visit));
+        }
+        (PathPart::Each, Value::Array(array)) => {
+            array
+                .iter()
+                .for_each(|element| for_each(element, rest, visit));
+        }
+        (PathPart::Each, value) => for_each(value, rest, visit),
+        (PathPart::At(slot), Value::Array(array)) => {
+            if let Some(value) = usize::try_from(*slot).ok().and_then(|slot| array.get(slot)) {
+                for_each(value, rest, visit);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The ids at `path`, for `include`.
+pub(crate) fn for_each_id(
+    document: &StoredDocument<'_>,
+    path: &FieldPath,
+    visit: &mut dyn FnMut(&str),
+) {
+    let _ = visit_values(document, path, &mut |leaf| {
+        if let crate::fields::Leaf::Text(id) = leaf {
+            visit(id);
+        }
+        ControlFlow::Continue(())
+    });
+}

@@ -1,0 +1,170 @@
+//! What a query reads: the seam between the query engine and the database.
+//!
+//! `database` implements [`Source`] over one snapshot; tests over a list of documents.
+//!
+//! Invariants an implementation keeps:
+//! - Every answer comes from one snapshot, the index included: a document is changed after
+//!   [`IndexAccess::indexed_up_to`], or the index has exactly its present terms.
+//! - A document keeps its number as long as it lives in the same collection; numbers are never
+//!   used twice.
+//!
+//! Threads: a source is used by one thread at a time.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use jackdaw_base::time::UnixTicks;
+use jackdaw_document::Document;
+use jackdaw_search::{EntryId, IndexReader};
+use jackdaw_storage::PageRead;
+
+use crate::error::BoxError;
+use crate::fields::IndexField;
+
+/// Number of a document: dense, ever growing; the same as its entry in an index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DocumentNumber(pub u64);
+
+impl From<DocumentNumber> for EntryId {
+    fn from(number: DocumentNumber) -> EntryId {
+        EntryId(number.0)
+    }
+}
+
+impl From<EntryId> for DocumentNumber {
+    fn from(entry: EntryId) -> DocumentNumber {
+        DocumentNumber(entry.0)
+    }
+}
+
+/// Position of a change in the history of a database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Etag(pub u64);
+
+/// Which documents a query is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All of them.
+    All,
+    /// Those of one collection; the name in any case.
+    Collection(String),
+}
+
+impl Scope {
+    /// Whether a document of `collection` is in it.
+    pub fn contains(&self, collection: &str) -> bool {
+        match self {
+            Scope::All => true,
+            Scope::Collection(name) => {
+                jackdaw_base::lowercase::lowercase(name)
+                    == jackdaw_base::lowercase::lowercase(collection)
+            }
+        }
+    }
+}
+
+/// A document as it is stored, borrowed from the snapshot.
+#[derive(Clone, Debug)]
+pub struct StoredDocument<'a> {
+    /// Its number.
+    pub number: DocumentNumber,
+    /// Its last change.
+    pub etag: Etag,
+    /// Id in the case it was given.
+    pub id: &'a str,
+    /// Collection in the case of its first document; `@empty` when it has none.
+    pub collection: &'a str,
+    /// Change vector as clients see it.
+    pub change_vector: Cow<'a, str>,
+    /// Time of its last change.
+    pub last_modified: UnixTicks,
+    /// Flags as clients see them (`HasCounters, HasRevisions`); empty when there are none.
+    pub flags: Cow<'a, str>,
+    /// Metadata the user gave, without what the fields above say.
+    pub metadata: Option<Document<'a>>,
+    /// The document without its metadata.
+    pub body: Document<'a>,
+}
+
+impl StoredDocument<'_> {
+    /// The metadata the database keeps itself, by name.
+    pub(crate) fn system_metadata(&self, name: &str) -> Option<Cow<'_, str>> {
+        match name {
+            "@id" => Some(Cow::Borrowed(self.id)),
+            "@collection" => Some(Cow::Borrowed(self.collection)),
+            "@change-vector" => Some(Cow::Borrowed(&self.change_vector)),
+            "@last-modified" => Some(Cow::Owned(self.last_modified.to_string())),
+            "@flags" if !self.flags.is_empty() => Some(Cow::Borrowed(&self.flags)),
+            _ => None,
+        }
+    }
+}
+
+/// Numbers of documents, one by one.
+pub type Numbers<'a> = Box<dyn Iterator<Item = Result<DocumentNumber, BoxError>> + 'a>;
+
+/// One consistent snapshot of a database.
+pub trait Source {
+    /// Pages of the index.
+    type Pages: PageRead + ?Sized;
+
+    /// The document with this number; `None` when it was deleted.
+    ///
+    /// # Errors
+    /// Reading failed or found damage.
+    fn document(&self, number: DocumentNumber) -> Result<Option<StoredDocument<'_>>, BoxError>;
+
+    /// The document with this id, in any case.
+    ///
+    /// # Errors
+    /// As [`document`](Source::document).
+    fn document_by_id(&self, id: &str) -> Result<Option<StoredDocument<'_>>, BoxError>;
+
+    /// Number of documents in `scope`. O(1).
+    ///
+    /// # Errors
+    /// As [`document`](Source::document).
+    fn count(&self, scope: &Scope) -> Result<u64, BoxError>;
+
+    /// Documents of `scope` changed after `after`, oldest change first. Each document once, at its
+    /// last change.
+    ///
+    /// # Errors
+    /// As [`document`](Source::document); also while iterating.
+    fn changed(&self, scope: &Scope, after: Etag) -> Result<Numbers<'_>, BoxError>;
+
+    /// Numbers of documents that left `scope` after `after`, because they were deleted or went to
+    /// another collection. A number that never was in it does no harm.
+    ///
+    /// # Errors
+    /// As [`document`](Source::document); also while iterating.
+    fn removed(&self, scope: &Scope, after: Etag) -> Result<Numbers<'_>, BoxError>;
+
+    /// Calls `visit` with the lower-cased id and the number of every document of the database
+    /// whose lower-cased id is not below `from`, in byte order of ids, until it breaks.
+    ///
+    /// # Errors
+    /// As [`document`](Source::document).
+    fn visit_ids(
+        &self,
+        from: &str,
+        visit: &mut dyn FnMut(&str, DocumentNumber) -> ControlFlow<()>,
+    ) -> Result<(), BoxError>;
+
+    /// The index chosen for this query, when there is one that is ready to be read.
+    fn index(&self) -> Option<IndexAccess<'_, Self::Pages>>;
+}
+
+/// An index and how far it has come.
+pub struct IndexAccess<'a, P: PageRead + ?Sized> {
+    /// Its name.
+    pub name: &'a str,
+    /// Which documents it is about.
+    pub scope: &'a Scope,
+    /// The fields it is defined with, whether or not a document has them.
+    pub fields: &'a [IndexField],
+    /// Its content; `None` when nothing was indexed yet.
+    pub reader: Option<&'a IndexReader<'a, P>>,
+    /// Changes up to here are in it.
+    pub indexed_up_to: Etag,
+}
