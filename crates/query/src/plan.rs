@@ -227,6 +227,7 @@ impl fmt::Display for Plan<'_> {
         }
         print_order(f, &query.order)?;
         match (&query.projection, query.distinct) {
+            (Projection::Nothing, _) => f.write_str("  no rows"),
             (Projection::Document, false) => f.write_str("  rows: documents"),
             (Projection::Document, true) => f.write_str("  rows: different documents"),
             (Projection::Fields(fields), distinct) => {

@@ -13,6 +13,8 @@ use crate::syntax::PathPart;
 /// What a row holds.
 #[derive(Clone, Debug)]
 pub(crate) enum Projection {
+    /// No JSON at all: the receiver of the rows takes the documents.
+    Nothing,
     /// The whole document.
     Document,
     /// Chosen fields.

@@ -13,6 +13,7 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
+use jackdaw_base::lowercase::lowercase_char;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::Document;
 use jackdaw_search::{EntryId, IndexReader};
@@ -56,8 +57,11 @@ impl Scope {
         match self {
             Scope::All => true,
             Scope::Collection(name) => {
-                jackdaw_base::lowercase::lowercase(name)
-                    == jackdaw_base::lowercase::lowercase(collection)
+                name == collection
+                    || name
+                        .chars()
+                        .map(lowercase_char)
+                        .eq(collection.chars().map(lowercase_char))
             }
         }
     }

@@ -32,6 +32,7 @@ struct Stored {
 pub(crate) struct TestDatabase {
     documents: BTreeMap<u64, Stored>,
     numbers: BTreeMap<String, u64>,
+    etags: BTreeMap<u64, u64>,
     removed: Vec<(Etag, u64)>,
     last_number: u64,
     last_etag: u64,
@@ -63,12 +64,17 @@ impl TestDatabase {
             metadata: json(r#"{"Note":"m"}"#),
             body: json(body),
         };
-        self.documents.insert(number, stored);
+        self.etags.insert(self.last_etag, number);
+        if let Some(old) = self.documents.insert(number, stored) {
+            self.etags.remove(&old.etag.0);
+        }
     }
 
     pub(crate) fn delete(&mut self, id: &str) {
         if let Some(number) = self.numbers.remove(lowercase(id).as_ref()) {
-            self.documents.remove(&number);
+            if let Some(old) = self.documents.remove(&number) {
+                self.etags.remove(&old.etag.0);
+            }
             self.last_etag += 1;
             self.removed.push((Etag(self.last_etag), number));
         }
@@ -178,14 +184,18 @@ impl Source for TestSource<'_> {
     }
 
     fn changed(&self, scope: &Scope, after: Etag) -> Result<Numbers<'_>, BoxError> {
-        let mut changed: Vec<_> = self
+        let scope = scope.clone();
+        let changed = self
             .database
-            .all()
-            .filter(|document| document.etag > after && scope.contains(document.collection))
-            .map(|document| (document.etag, document.number))
-            .collect();
-        changed.sort_unstable();
-        Ok(Box::new(changed.into_iter().map(|(_, number)| Ok(number))))
+            .etags
+            .range(after.0 + 1..)
+            .filter(move |(_, number)| {
+                let document = &self.database.documents[number];
+                scope.contains(&document.collection)
+            });
+        Ok(Box::new(
+            changed.map(|(_, number)| Ok(DocumentNumber(*number))),
+        ))
     }
 
     fn removed(&self, _scope: &Scope, after: Etag) -> Result<Numbers<'_>, BoxError> {

@@ -1,4 +1,7 @@
 //! Binds a `where` condition: fields without alias, values with parameters, methods understood.
+//!
+//! Called by `query`; methods are in `method`. What a comparison means is decided here once: the
+//! evaluator and the index see only tests.
 
 use std::borrow::Cow;
 use std::ops::Bound;

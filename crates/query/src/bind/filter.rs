@@ -1,4 +1,6 @@
-//! Binds the `filter` clause.
+//! Binds the `filter` clause: fields, constants with parameters, and the few methods it has.
+//!
+//! Called by `query`. Values keep their types: `filter` compares as JSON does, not as an index.
 
 use super::condition::Binder;
 use crate::error::QueryError;

@@ -1,4 +1,6 @@
-//! Binds `order by`.
+//! Binds `order by`: fields without alias, the methods that order, defaults filled in.
+//!
+//! Called by `query`. `score()` leaves no key: without boosting every document scores the same.
 
 use jackdaw_base::hash::xxh3_64;
 

@@ -119,6 +119,21 @@ impl BoundQuery {
             .min(self.request_take.unwrap_or(unlimited))
     }
 
+    /// Gives the matches without JSON, for patches and deletes by query: what `select` and
+    /// `include` say does not count.
+    #[must_use]
+    pub fn without_rows(mut self) -> BoundQuery {
+        self.projection = Projection::Nothing;
+        self.distinct = false;
+        self.include.clear();
+        self
+    }
+
+    /// Whether the query has a `filter` clause, which patches and deletes by query refuse.
+    pub fn has_filter(&self) -> bool {
+        self.filter.is_some()
+    }
+
     /// The index named by the query, for `from index 'Name'`.
     pub fn index_name(&self) -> Option<&str> {
         match &self.source {

@@ -1,4 +1,6 @@
-//! Binds `select`.
+//! Binds `select`: output names, where each value comes from, and what is refused.
+//!
+//! Called by `query`.
 
 use super::condition::Binder;
 use crate::error::QueryError;

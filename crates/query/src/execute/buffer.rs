@@ -4,6 +4,7 @@ use jackdaw_document::Value;
 
 use super::RowSink;
 use crate::error::BoxError;
+use crate::source::StoredDocument;
 
 /// A sink that keeps the rows in memory, separated by commas.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +16,7 @@ pub struct RowBuffer {
 }
 
 impl RowSink for RowBuffer {
-    fn row(&mut self, json: &[u8]) -> Result<(), BoxError> {
+    fn row(&mut self, _document: &StoredDocument<'_>, json: &[u8]) -> Result<(), BoxError> {
         if !self.rows.is_empty() {
             self.rows.push(b',');
         }

@@ -26,7 +26,7 @@ pub use buffer::RowBuffer;
 
 use crate::error::{BoxError, QueryError};
 use crate::plan::Plan;
-use crate::source::Source;
+use crate::source::{Source, StoredDocument};
 
 /// Bounds of one execution.
 #[derive(Clone, Copy, Debug)]
@@ -62,11 +62,11 @@ impl ExecuteOptions<'_> {
 
 /// Takes the rows of a result as they are made.
 pub trait RowSink {
-    /// One row, as JSON.
+    /// One row, as JSON, and the document it is of.
     ///
     /// # Errors
     /// Whatever keeps the receiver from taking more: it ends the query.
-    fn row(&mut self, json: &[u8]) -> Result<(), BoxError>;
+    fn row(&mut self, document: &StoredDocument<'_>, json: &[u8]) -> Result<(), BoxError>;
 
     /// One included document, as JSON, after all rows. Each id comes once.
     ///

@@ -1,7 +1,7 @@
 //! Matches in the order of `order by`.
 //!
-//! Three ways: by the numbers alone (`random`), by walking the terms of the first key in an index
-//! (`walk`), or by the sort values of all matches, of which only the best are kept in memory.
+//! Three ways: by the numbers alone (`random`), by walking what is in order already (`walk`), or by
+//! the sort values of all matches, of which only the best are kept in memory.
 
 use std::cmp::Ordering;
 
@@ -41,8 +41,9 @@ pub(super) fn stream<S: Source>(
     if wanted == 0 {
         return Ok(Some(total));
     }
-    let is_walked = plan.access == Access::Index
-        && walk::stream(plan, source, options, &matches, wanted, rows)?;
+    let is_walked = (plan.access == Access::Index
+        && walk::stream(plan, source, options, &matches, wanted, rows)?)
+        || walk::stream_ids(plan, source, options, &matches.result, wanted, rows)?;
     if !is_walked {
         let best = best_rows(&plan.query.order, &matches.result, wanted, source, options)?;
         for number in best {

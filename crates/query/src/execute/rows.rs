@@ -131,10 +131,13 @@ impl<'r, S: Source> Rows<'r, S> {
         }
         self.buffer.clear();
         match &self.query.projection {
+            Projection::Nothing => {}
             Projection::Document => write_document(document, &mut self.buffer),
             Projection::Fields(outputs) => write_projection(outputs, document, &mut self.buffer),
         }
-        self.sink.row(&self.buffer).map_err(QueryError::Sink)?;
+        self.sink
+            .row(document, &self.buffer)
+            .map_err(QueryError::Sink)?;
         self.outcome.row_count += 1;
         self.note_includes(document);
         Ok(())
@@ -144,7 +147,9 @@ impl<'r, S: Source> Rows<'r, S> {
     fn remember(&mut self, document: &StoredDocument<'_>) -> Result<bool, QueryError> {
         self.buffer.clear();
         match &self.query.projection {
-            Projection::Document => document.body.root().write_json(&mut self.buffer),
+            Projection::Nothing | Projection::Document => {
+                document.body.root().write_json(&mut self.buffer);
+            }
             Projection::Fields(outputs) => write_fields(outputs, document, &mut self.buffer),
         }
         if self.seen.contains(self.buffer.as_slice()) {

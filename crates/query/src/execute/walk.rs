@@ -1,5 +1,5 @@
-//! Ordering by walking the terms of the first key in the index: no value of a document is read,
-//! and the walk ends with the page.
+//! Ordering by walking what is in order already: the terms of the first key in the index, or the
+//! ids of the database. No value of a document is read, and the walk ends with the page.
 //!
 //! Pays when the matches are a large part of the entries; otherwise most terms walked over belong
 //! to entries that do not match, and sorting the matches is cheaper.
@@ -9,7 +9,7 @@
 //!   and documents changed after the index saw them, are ordered by their documents.
 
 use std::cmp::Ordering;
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use jackdaw_search::{
     Budget, Direction, EntryId, EntrySet, FieldId, IndexReader, StoredTerm, TermKind, TermWalk,
@@ -23,9 +23,9 @@ use super::index_set::IndexMatches;
 use super::ordered::{Best, SortRow, best_rows};
 use super::rows::Rows;
 use crate::error::QueryError;
-use crate::order::{OrderKey, SortValue};
+use crate::order::{OrderKey, OrderSource, SortValue};
 use crate::plan::{Plan, walk_of};
-use crate::source::Source;
+use crate::source::{Scope, Source};
 
 /// Looks at the interrupt flag once in so many terms.
 const CHECK_TERMS: u64 = 256;
@@ -75,6 +75,57 @@ pub(super) fn stream<S: Source>(
         ordering.give_without_value()?;
     }
     Ok(true)
+}
+
+/// Gives the first `wanted` of `set` to `rows` in the order of their ids, which the database keeps
+/// ascending; false when that is not the order asked for, or sorting is cheaper.
+pub(super) fn stream_ids<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    set: &EntrySet,
+    wanted: u64,
+    rows: &mut Rows<'_, S>,
+) -> Result<bool, QueryError> {
+    // Ids differ, so keys behind this one never decide.
+    match plan.query.order.first() {
+        Some(OrderKey {
+            source: OrderSource::Id,
+            descending: false,
+            ..
+        }) => {}
+        _ => return Ok(false),
+    }
+    let document_count = source.count(&Scope::All).map_err(QueryError::Source)?;
+    if !pays(set.len(), document_count, wanted) {
+        return Ok(false);
+    }
+    let (mut left, mut visited, mut result) = (wanted, 0_u64, Ok(()));
+    source
+        .visit_ids("", &mut |_, number| {
+            visited += 1;
+            let step = match visited.is_multiple_of(CHECK_TERMS) {
+                true => options.check(),
+                false => Ok(()),
+            };
+            let flow = step.and_then(|()| match set.contains(number.into()) {
+                true => {
+                    left -= 1;
+                    rows.push(number)
+                }
+                false => Ok(ControlFlow::Continue(())),
+            });
+            match flow {
+                Ok(ControlFlow::Continue(())) if left > 0 => ControlFlow::Continue(()),
+                Ok(_) => ControlFlow::Break(()),
+                Err(error) => {
+                    result = Err(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })
+        .map_err(QueryError::Source)?;
+    result.map(|()| true)
 }
 
 /// A walk passes about `wanted * entry_count / match_count` terms, sorting reads `match_count`

@@ -224,8 +224,10 @@ impl Parser<'_> {
                 Ordering::AlphaNumeric
             }
             _ => {
-                return Err(self
-                    .expected("Invalid field type for ORDER BY, expected string, long, double or alphaNumeric"));
+                return Err(self.expected_with(
+                    "Invalid field type for ORDER BY",
+                    "The types are string, long, double and alphaNumeric.",
+                ));
             }
         };
         self.advance()?;

@@ -450,7 +450,9 @@ fn conditions() -> impl Strategy<Value = Expression> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 64, failure_persistence: None, ..Default::default()
+    })]
 
     #[test]
     fn printed_conditions_parse_to_the_same_tree(
@@ -496,6 +498,34 @@ proptest! {
     fn any_text_is_an_answer(text in "\\PC{0,80}") {
         let _ = parse(&text);
         let _ = parse_patch(&format!("from A update {{{text}"));
+    }
+
+    #[test]
+    fn damaged_queries_are_an_answer(
+        example in prop::sample::select([EXAMPLES.as_slice(), FORMS.as_slice()].concat()),
+        other in prop::sample::select([EXAMPLES.as_slice(), FORMS.as_slice()].concat()),
+        cuts in prop::array::uniform4(0.0..1.0_f64),
+    ) {
+        let at = |text: &str, part: f64| {
+            let at = (text.len() as f64 * part) as usize;
+            (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+        };
+        let mut text = example.to_owned();
+        let piece = {
+            let (from, to) = (at(other, cuts[0]), at(other, cuts[1]));
+            &other[from.min(to)..from.max(to).min(from.min(to) + 12)]
+        };
+        let (from, to) = (at(&text, cuts[2]), at(&text, cuts[3]));
+        let (from, to) = (from.min(to), from.max(to).min(from.min(to) + 8));
+        text.replace_range(from..to, piece);
+        if let Ok(query) = parse(&text) {
+            let _ = crate::bind(&query, crate::Parameters::NONE);
+            let printed = query.to_string();
+            match parse(&printed) {
+                Ok(again) => prop_assert_eq!(again, query, "{} -> {}", text, printed),
+                Err(error) => prop_assert!(false, "{} -> {}\n{}", text, printed, error),
+            }
+        }
     }
 
     #[test]

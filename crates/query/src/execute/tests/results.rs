@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use expect_test::{Expect, expect};
+use jackdaw_document::write_json_pretty;
 
 use crate::error::QueryError;
 use crate::execute::ExecuteOptions;
@@ -12,15 +13,19 @@ use crate::test_source::{TestDatabase, TestIndex, TestResult, TestSource, bound,
 const CARS: [(&str, &str); 7] = [
     (
         "a/1",
-        r#"{"F":1,"G":"x","Name":"Alpha one","Addr":{"City":"Oslo"},"L":[{"P":"p1","Q":2},{"P":"p2","Q":3}],"filter":"f1","N":3,"Tags":["red","blue"],"D":"2024-05-01T10:00:00.0000000Z","Ref":"a/2"}"#,
+        r#"{"F":1,"G":"x","Name":"Alpha one","Addr":{"City":"Oslo"},
+            "L":[{"P":"p1","Q":2},{"P":"p2","Q":3}],"filter":"f1","N":3,"Tags":["red","blue"],
+            "D":"2024-05-01T10:00:00.0000000Z","Ref":"a/2"}"#,
     ),
     (
         "a/2",
-        r#"{"F":2.5,"G":"Y","Name":"beta two","Addr":{"City":"Bergen"},"L":[{"P":"p1","Q":1}],"N":null,"Tags":["red"],"D":"2024-05-02T10:00:00.0000000Z","Ref":"b/1"}"#,
+        r#"{"F":2.5,"G":"Y","Name":"beta two","Addr":{"City":"Bergen"},"L":[{"P":"p1","Q":1}],
+            "N":null,"Tags":["red"],"D":"2024-05-02T10:00:00.0000000Z","Ref":"b/1"}"#,
     ),
     (
         "a/3",
-        r#"{"F":10,"G":"x","Name":"gamma one two","Addr":null,"L":[],"Tags":[],"D":"2023-01-02T10:00:00.0000000Z"}"#,
+        r#"{"F":10,"G":"x","Name":"gamma one two","Addr":null,"L":[],"Tags":[],
+            "D":"2023-01-02T10:00:00.0000000Z"}"#,
     ),
     ("a/4", r#"{"F":"2","G":null,"Name":"delta","N":null}"#),
     (
@@ -376,36 +381,91 @@ fn filters_see_rows_as_they_are() {
 
 fn rows(text: &str, expected: Expect) {
     let result = run_all(text);
-    let mut shown = result.rows.root().to_json();
-    shown.push('\n');
-    shown.push_str(&result.includes.root().to_json());
-    expected.assert_eq(&shown);
+    let mut shown = Vec::new();
+    write_json_pretty(result.rows.root(), &mut shown);
+    shown.push(b'\n');
+    write_json_pretty(result.includes.root(), &mut shown);
+    expected.assert_eq(&String::from_utf8(shown).unwrap());
 }
 
 #[test]
 fn rows_are_documents_or_projections() {
     rows(
-        "from Cars where id() = 'aa/7'",
+        "from Cars as c where F = 1 select c.F, c.Addr.City as City, L[].P, L[0].P, Tags, Nope, \
+         'x' as K, 5, null as Z, id(), @metadata.'@collection'",
         expect![[r#"
-            [{"G":"q","@metadata":{"@collection":"Cars","Note":"m","@change-vector":"A:7","@id":"aa/7","@last-modified":"1970-01-01T00:00:07.0000000Z"}}]
+            [
+              {
+                "F": 1,
+                "City": "Oslo",
+                "L[].P": [
+                  "p1",
+                  "p2"
+                ],
+                "L.0.P": "p1",
+                "Tags": [
+                  "red",
+                  "blue"
+                ],
+                "Nope": null,
+                "K": "x",
+                "5": 5,
+                "Z": null,
+                "id()": "a/1",
+                "@metadata.@collection": "Cars",
+                "@metadata": {
+                  "@projection": true,
+                  "@change-vector": "A:1",
+                  "@id": "a/1",
+                  "@last-modified": "1970-01-01T00:00:01.0000000Z"
+                }
+              }
+            ]
             {}"#]],
     );
     rows(
-        "from Cars as c where F = 1 select c.F, c.Addr.City as City, L[].P, L[0].P, Tags, Nope, 'x' as K, 5, null as Z, id(), @metadata.'@collection'",
+        "from @all_docs where F = 2.5 select F include Ref, Tags",
         expect![[r#"
-            [{"F":1,"City":"Oslo","L[].P":["p1","p2"],"L.0.P":"p1","Tags":["red","blue"],"Nope":null,"K":"x","5":5,"Z":null,"id()":"a/1","@metadata.@collection":"Cars","@metadata":{"@projection":true,"@change-vector":"A:1","@id":"a/1","@last-modified":"1970-01-01T00:00:01.0000000Z"}}]
-            {}"#]],
+            [
+              {
+                "F": 2.5,
+                "@metadata": {
+                  "@projection": true,
+                  "@change-vector": "A:2",
+                  "@id": "a/2",
+                  "@last-modified": "1970-01-01T00:00:02.0000000Z"
+                }
+              }
+            ]
+            {
+              "b/1": {
+                "F": 1,
+                "G": "boat",
+                "@metadata": {
+                  "@collection": "Boats",
+                  "Note": "m",
+                  "@change-vector": "A:8",
+                  "@id": "b/1",
+                  "@last-modified": "1970-01-01T00:00:08.0000000Z"
+                }
+              }
+            }"#]],
     );
     rows(
-        "from Cars where F = 1 or F = 2.5 select F include Ref, Tags",
+        "from Cars as c where id() = 'AA/7' select c",
         expect![[r#"
-            [{"F":1,"@metadata":{"@projection":true,"@change-vector":"A:1","@id":"a/1","@last-modified":"1970-01-01T00:00:01.0000000Z"}},{"F":2.5,"@metadata":{"@projection":true,"@change-vector":"A:2","@id":"a/2","@last-modified":"1970-01-01T00:00:02.0000000Z"}}]
-            {"a/2":{"F":2.5,"G":"Y","Name":"beta two","Addr":{"City":"Bergen"},"L":[{"P":"p1","Q":1}],"N":null,"Tags":["red"],"D":"2024-05-02T10:00:00.0000000Z","Ref":"b/1","@metadata":{"@collection":"Cars","Note":"m","@change-vector":"A:2","@id":"a/2","@last-modified":"1970-01-01T00:00:02.0000000Z"}},"b/1":{"F":1,"G":"boat","@metadata":{"@collection":"Boats","Note":"m","@change-vector":"A:8","@id":"b/1","@last-modified":"1970-01-01T00:00:08.0000000Z"}}}"#]],
-    );
-    rows(
-        "from Cars as c where F = 10 select c",
-        expect![[r#"
-            [{"F":10,"G":"x","Name":"gamma one two","Addr":null,"L":[],"Tags":[],"D":"2023-01-02T10:00:00.0000000Z","@metadata":{"@collection":"Cars","Note":"m","@change-vector":"A:3","@id":"a/3","@last-modified":"1970-01-01T00:00:03.0000000Z"}}]
+            [
+              {
+                "G": "q",
+                "@metadata": {
+                  "@collection": "Cars",
+                  "Note": "m",
+                  "@change-vector": "A:7",
+                  "@id": "aa/7",
+                  "@last-modified": "1970-01-01T00:00:07.0000000Z"
+                }
+              }
+            ]
             {}"#]],
     );
 }
