@@ -13,9 +13,9 @@ use crate::value::{Value, read_value};
 #[derive(Clone, Copy)]
 pub struct Array<'a> {
     pub(crate) bytes: &'a [u8],
-    pub(crate) table: usize,
-    pub(crate) values: usize,
-    pub(crate) count: usize,
+    pub(crate) table: u32,
+    pub(crate) values: u32,
+    pub(crate) count: u32,
 }
 
 impl<'a> Array<'a> {
@@ -29,7 +29,7 @@ impl<'a> Array<'a> {
     /// Reads the head of an array with content from `start` to `end`.
     pub(crate) fn read(
         bytes: &'a [u8],
-        table: usize,
+        table: u32,
         start: usize,
         end: usize,
         tag: u8,
@@ -39,17 +39,18 @@ impl<'a> Array<'a> {
         let count = width.read(bytes, tail)?;
         // Each element takes a byte at least, so a broken count cannot make loops long.
         (tail >= start && count <= tail - start).then_some(())?;
+        let (values, count) = (u32::try_from(start).ok()?, u32::try_from(count).ok()?);
         Some(Array {
             bytes,
             table,
-            values: start,
+            values,
             count,
         })
     }
 
     /// Number of elements.
     pub fn len(&self) -> usize {
-        self.count
+        self.count as usize
     }
 
     /// Whether it has no elements.
@@ -60,10 +61,10 @@ impl<'a> Array<'a> {
     /// The element at `slot`. O(`slot`): about a nanosecond for each one skipped, so use
     /// [`Array::iter`] to visit all.
     pub fn get(&self, slot: usize) -> Option<Value<'a>> {
-        if slot >= self.count {
+        if slot >= self.len() {
             return None;
         }
-        let mut pos = self.values;
+        let mut pos = self.values as usize;
         for _ in 0..slot {
             pos = form::value_end(self.bytes, pos)?;
         }
@@ -74,8 +75,8 @@ impl<'a> Array<'a> {
     pub fn iter(&self) -> ArrayIter<'a> {
         ArrayIter {
             array: *self,
-            pos: self.values,
-            left: self.count,
+            pos: self.values as usize,
+            left: self.len(),
         }
     }
 }
@@ -135,7 +136,7 @@ impl<'a> Iterator for ArrayIter<'a> {
 
 /// Reads a value, or null where it is broken but its end is known; an end equal to `pos` means
 /// that nothing can be read from here on.
-fn value_or_null(bytes: &[u8], table: usize, pos: usize) -> (Value<'_>, usize) {
+fn value_or_null(bytes: &[u8], table: u32, pos: usize) -> (Value<'_>, usize) {
     match read_value(bytes, table, pos) {
         Some(read) => read,
         None => (Value::Null, form::value_end(bytes, pos).unwrap_or(pos)),
@@ -146,10 +147,10 @@ fn value_or_null(bytes: &[u8], table: usize, pos: usize) -> (Value<'_>, usize) {
 #[derive(Clone, Copy)]
 pub struct Object<'a> {
     bytes: &'a [u8],
-    table: usize,
-    values: usize,
-    /// Table of value positions in an object of many fields, with its width.
-    positions: usize,
+    table: u32,
+    values: u32,
+    /// Table of value positions in an object of many fields, with the width of an entry.
+    positions: u32,
     width: Width,
     shape: Shape,
 }
@@ -168,7 +169,7 @@ impl<'a> Object<'a> {
     #[inline]
     pub(crate) fn read(
         bytes: &'a [u8],
-        table: usize,
+        table: u32,
         start: usize,
         end: usize,
         tag: u8,
@@ -176,16 +177,18 @@ impl<'a> Object<'a> {
         let (width, shape_width) = form::object_widths(tag);
         let tail = end.checked_sub(shape_width.bytes())?;
         let number = shape_width.read(bytes, tail)?;
-        let shape = ShapeTable::read(bytes, table)?.shape(bytes, number)?;
+        let shape = ShapeTable::read(bytes, table as usize)?.shape(bytes, number)?;
+        let count = shape.count as usize;
         let mut positions = tail;
-        if shape.count > LINEAR_FIELDS_MAX {
-            positions = tail.checked_sub(shape.count.checked_mul(width.bytes())?)?;
+        if count > LINEAR_FIELDS_MAX {
+            positions = tail.checked_sub(count * width.bytes())?;
         }
-        (positions >= start && shape.count <= positions - start).then_some(())?;
+        (positions >= start && count <= positions - start).then_some(())?;
+        let (values, positions) = (u32::try_from(start).ok()?, u32::try_from(positions).ok()?);
         Some(Object {
             bytes,
             table,
-            values: start,
+            values,
             positions,
             width,
             shape,
@@ -194,7 +197,7 @@ impl<'a> Object<'a> {
 
     /// Number of fields.
     pub fn len(&self) -> usize {
-        self.shape.count
+        self.shape.count as usize
     }
 
     /// Whether it has no fields.
@@ -217,11 +220,12 @@ impl<'a> Object<'a> {
 
     /// Position of the `ordinal`-th value.
     fn position(&self, ordinal: usize) -> Option<usize> {
-        if self.shape.count > LINEAR_FIELDS_MAX {
-            let at = self.positions + ordinal * self.width.bytes();
-            return Some(self.values + self.width.read(self.bytes, at)?);
+        let values = self.values as usize;
+        if self.len() > LINEAR_FIELDS_MAX {
+            let at = self.positions as usize + ordinal * self.width.bytes();
+            return Some(values + self.width.read(self.bytes, at)?);
         }
-        let mut pos = self.values;
+        let mut pos = values;
         for _ in 0..ordinal {
             pos = form::value_end(self.bytes, pos)?;
         }
@@ -240,14 +244,14 @@ impl<'a> Object<'a> {
     pub(crate) fn fields(&self) -> Fields<'a> {
         Fields {
             bytes: self.bytes,
-            blocks: self.shape.blocks,
-            name: self.shape.names,
-            value: self.values,
-            left: self.shape.count,
+            blocks: self.shape.blocks as usize,
+            name: self.shape.names as usize,
+            value: self.values as usize,
+            left: self.len(),
         }
     }
 
-    pub(crate) fn table(&self) -> usize {
+    pub(crate) fn table(&self) -> u32 {
         self.table
     }
 }
@@ -303,7 +307,7 @@ impl<'a> Fields<'a> {
 #[derive(Clone, Debug)]
 pub struct ObjectIter<'a> {
     fields: Fields<'a>,
-    table: usize,
+    table: u32,
 }
 
 impl<'a> Iterator for ObjectIter<'a> {

@@ -104,8 +104,8 @@ fn copy_with<'a>(
             Some((
                 Cursor::Array {
                     bytes,
-                    pos: values,
-                    left: count,
+                    pos: values as usize,
+                    left: count as usize,
                 },
                 table,
             ))
@@ -154,7 +154,7 @@ fn copy_with<'a>(
 }
 
 /// The container at `pos` with its end; `None` for a scalar, also a broken one.
-fn read_container(bytes: &[u8], table: usize, pos: usize) -> Option<(Value<'_>, usize)> {
+fn read_container(bytes: &[u8], table: u32, pos: usize) -> Option<(Value<'_>, usize)> {
     let tag = *bytes.get(pos)?;
     if !form::is_container(tag) {
         return None;

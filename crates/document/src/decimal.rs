@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::io::Write;
 
-use crate::number::Buffer;
+use crate::number::{Buffer, ShortestText};
 use crate::value::Value;
 
 /// A number text taken apart: `0.d1d2d3... * 10^exponent`, without zeros at either end.
@@ -126,8 +126,8 @@ pub(crate) fn compare_numbers(a: &Value<'_>, b: &Value<'_>) -> Ordering {
     {
         return order;
     }
-    let (mut left, mut right) = (Buffer::new(), Buffer::new());
-    Decimal::parse(text_of(a, &mut left)).compare(&Decimal::parse(text_of(b, &mut right)))
+    let (mut left, mut right) = (TextBuffer::new(), TextBuffer::new());
+    Decimal::parse(left.print(a)).compare(&Decimal::parse(right.print(b)))
 }
 
 /// The number as `f64` where comparing such numbers orders their texts: doubles among themselves,
@@ -141,17 +141,27 @@ fn exact_f64(value: &Value<'_>) -> Option<f64> {
     }
 }
 
-fn text_of<'s>(value: &Value<'s>, buffer: &'s mut Buffer) -> &'s [u8] {
-    let written = match value {
-        Value::Number(text) => return text.as_str().as_bytes(),
-        Value::Long(n) => write!(buffer, "{n}"),
-        Value::Double(x) => write!(buffer, "{x:?}"),
-        _ => Ok(()),
-    };
-    // The buffer is longer than any integer or shortest text.
-    if written.is_ok() {
-        buffer.as_bytes()
-    } else {
-        b"0"
+/// Room for the text of one number.
+struct TextBuffer {
+    long: Buffer,
+    double: ShortestText,
+}
+
+impl TextBuffer {
+    fn new() -> TextBuffer {
+        TextBuffer {
+            long: Buffer::new(),
+            double: ShortestText::new(),
+        }
+    }
+
+    fn print<'s>(&'s mut self, value: &Value<'s>) -> &'s [u8] {
+        match *value {
+            Value::Number(text) => text.as_str().as_bytes(),
+            Value::Double(x) => self.double.print(x),
+            // The buffer is longer than any integer.
+            Value::Long(n) if write!(self.long, "{n}").is_ok() => self.long.as_bytes(),
+            _ => b"0",
+        }
     }
 }

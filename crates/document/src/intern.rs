@@ -11,7 +11,9 @@
 
 use std::hash::BuildHasher;
 
-use crate::form::{LINEAR_FIELDS_MAX, Width, push_varint};
+use jackdaw_base::{hash::xxh3_64, varint};
+
+use crate::form::{LINEAR_FIELDS_MAX, Width};
 use crate::shape::{LONG_NAME, NAME_REFERENCE, NAME_REFERENCE_MAX, name_order};
 
 /// More names than this are forgotten between documents: they are data, not a schema.
@@ -151,7 +153,7 @@ impl Names {
             blocks.push(len.to_le_bytes()[0]);
         } else {
             blocks.push(LONG_NAME);
-            push_varint(blocks, len);
+            varint::encode(len as u64, blocks);
         }
         let start = e.start as usize;
         blocks.extend_from_slice(&self.text[start..start + len]);
@@ -264,7 +266,7 @@ impl Shapes {
             hash,
             block,
         });
-        push_varint(&mut self.blocks, ids.len());
+        varint::encode(ids.len() as u64, &mut self.blocks);
         if ids.len() > LINEAR_FIELDS_MAX {
             return (number, self.write_indexed(ids, names));
         }
@@ -309,7 +311,7 @@ impl Shapes {
         if self.entries.is_empty() {
             return;
         }
-        push_varint(out, self.entries.len());
+        varint::encode(self.entries.len() as u64, out);
         if self.entries.len() > 1 {
             let width = Width::of(self.blocks.len());
             out.push(width.class());
@@ -343,39 +345,27 @@ fn place(slots: &mut [u32], hash: u32, number: u32) {
     slots[slot] = number;
 }
 
-/// Seeded multiply-and-fold hash: two multiplications for a usual field name.
+/// Half of the seeded hash of a name.
 fn hash_bytes(bytes: &[u8], seed: u64) -> u32 {
-    let mut h = seed ^ bytes.len() as u64;
-    let mut rest = bytes;
-    while let Some((word, tail)) = rest.split_first_chunk::<8>() {
-        h = fold(h ^ u64::from_le_bytes(*word), 0x9E37_79B9_7F4A_7C15);
-        rest = tail;
-    }
-    let mut last = 0u64;
-    for &b in rest {
-        last = last << 8 | u64::from(b);
-    }
-    finish(fold(h ^ last, 0xE703_7ED1_A0B4_28DB) ^ seed)
+    low_half(xxh3_64(bytes, seed))
 }
 
+/// Seeded hash of a list of numbers: multiply and fold, once a number.
 fn hash_ids(ids: &[NameId], seed: u64) -> u32 {
     let mut h = seed ^ ids.len() as u64;
     for &id in ids {
-        h = fold(h ^ u64::from(id), 0x9E37_79B9_7F4A_7C15);
+        let product = u128::from(h ^ u64::from(id)) * 0x9E37_79B9_7F4A_7C15;
+        let bytes = product.to_le_bytes();
+        let (low, high) = bytes.split_at(8);
+        let word = |half: &[u8]| half.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+        h = word(low) ^ word(high) ^ seed;
     }
-    finish(h ^ seed)
+    low_half(h)
 }
 
-fn finish(h: u64) -> u32 {
-    let b = fold(h, 0x8EBC_6AF0_9C88_C6E3).to_le_bytes();
+fn low_half(h: u64) -> u32 {
+    let b = h.to_le_bytes();
     u32::from_le_bytes([b[0], b[1], b[2], b[3]])
-}
-
-fn fold(a: u64, b: u64) -> u64 {
-    let b16 = (u128::from(a) * u128::from(b)).to_le_bytes();
-    let (low, high) = b16.split_at(8);
-    let half = |h: &[u8]| u64::from_le_bytes(h.try_into().expect("half of 16 bytes is 8"));
-    half(low) ^ half(high)
 }
 
 /// Positions inside one document: its length limit keeps them below 2^32.

@@ -10,11 +10,16 @@
 
 use std::io::Write;
 
-/// A decimal of up to 15 significant digits names its `f64` uniquely, and the shortest text of
-/// that `f64` has the same digits: the C standard's `DBL_DIG`.
-const UNIQUE_DIGITS: u32 = 15;
+use crate::decimal::Decimal;
+
+/// A decimal of up to 15 significant digits (the `DBL_DIG` of C) names its `f64` uniquely, and the
+/// shortest text of that `f64` has the same digits.
+const UNIQUE_BELOW: u64 = 10u64.pow(15);
 /// No shortest text has more significant digits than this.
-const SHORTEST_DIGITS_MAX: u32 = 17;
+const SHORTEST_DIGITS_MAX: usize = 17;
+const SHORTEST_BELOW: u64 = 10u64.pow(17);
+/// Any number of this many digits fits 64 bits.
+const MAGNITUDE_DIGITS_MAX: usize = 19;
 /// Largest power of ten that is exact as `f64`.
 pub(crate) const EXACT_POWER_MAX: u8 = 22;
 
@@ -57,7 +62,7 @@ pub(crate) fn scan(text: &[u8], start: usize) -> Result<Scanned, usize> {
         return Err(if digits == 0 { pos } else { first + 1 });
     }
     if let Some(b'.' | b'e' | b'E') = text.get(pos) {
-        return scan_real(text, start, pos);
+        return scan_real(text, start, pos, magnitude);
     }
     let number = if digits <= 18 && !(negative && magnitude == 0) {
         let n = magnitude.cast_signed();
@@ -88,26 +93,43 @@ fn long_integer(text: &[u8]) -> Number {
     }
 }
 
-/// A number with a point or an exponent; `point` is where the integer digits end.
-fn scan_real(text: &[u8], start: usize, point: usize) -> Result<Scanned, usize> {
+/// A number with a point or an exponent. `point` is where the integer digits end, `magnitude` their
+/// value modulo 2^64.
+fn scan_real(
+    text: &[u8],
+    start: usize,
+    point: usize,
+    mut magnitude: u64,
+) -> Result<Scanned, usize> {
     let negative = text[start] == b'-';
     let mut pos = point;
     if text[pos] == b'.' {
-        pos = digits_end(text, pos + 1)?;
+        pos += 1;
+        while let Some(d) = digit(text, pos) {
+            magnitude = magnitude.wrapping_mul(10).wrapping_add(u64::from(d));
+            pos += 1;
+        }
+        if pos == point + 1 {
+            return Err(pos);
+        }
     }
     let fraction = (pos - point).saturating_sub(1);
     let mut digits = point - start - usize::from(negative) + fraction;
-    let mut plain = true;
     if let Some(b'e' | b'E') = text.get(pos) {
         let sign = usize::from(matches!(text.get(pos + 1), Some(b'+' | b'-')));
         let end = digits_end(text, pos + 1 + sign)?;
         digits += end - (pos + 1 + sign);
         pos = end;
-        plain = false;
+    } else if digits <= MAGNITUDE_DIGITS_MAX {
+        let number = plain_real(&text[start..pos], negative, magnitude, fraction);
+        return Ok(Scanned {
+            number,
+            end: pos,
+            digits,
+        });
     }
-    let number = classify(&text[start..pos], plain.then_some(fraction));
     Ok(Scanned {
-        number,
+        number: any_real(&text[start..pos]),
         end: pos,
         digits,
     })
@@ -122,70 +144,75 @@ fn digits_end(text: &[u8], pos: usize) -> Result<usize, usize> {
     if len == 0 { Err(pos) } else { Ok(pos + len) }
 }
 
-/// Chooses the form of a real number. `fraction` is its number of fraction digits when it has no
-/// exponent.
-fn classify(text: &[u8], fraction: Option<usize>) -> Number {
-    if let Some(number) = fraction.and_then(|f| short_decimal(text, f)) {
-        return number;
+/// Form of `magnitude / 10^fraction`, whose text has no exponent.
+#[expect(clippy::cast_precision_loss, reason = "guarded: exact up to 2^53")]
+fn plain_real(text: &[u8], negative: bool, magnitude: u64, fraction: usize) -> Number {
+    let scale = u8::try_from(fraction).unwrap_or(u8::MAX);
+    if magnitude < UNIQUE_BELOW && !(negative && magnitude == 0) {
+        if !is_canonical(magnitude, scale) {
+            return Number::Text;
+        }
+        let mantissa = magnitude.cast_signed();
+        let mantissa = if negative { -mantissa } else { mantissa };
+        return match i32::try_from(mantissa) {
+            Ok(mantissa) => Number::Decimal { mantissa, scale },
+            Err(_) => Number::Double(decimal_to_f64(mantissa, scale)),
+        };
     }
+    if magnitude >= SHORTEST_BELOW {
+        return Number::Text;
+    }
+    match POWERS.get(usize::from(scale)) {
+        // Both exact, so the quotient is the nearest `f64`.
+        Some(power) if magnitude <= 1 << 53 => {
+            let x = magnitude as f64 / power;
+            double_or_text(if negative { -x } else { x }, text)
+        }
+        _ => parsed_real(text),
+    }
+}
+
+/// Form of a number of many digits or with an exponent.
+fn any_real(text: &[u8]) -> Number {
     let significant = text
         .iter()
         .take_while(|b| !matches!(b, b'e' | b'E'))
         .filter(|b| b.is_ascii_digit())
         .skip_while(|&&b| b == b'0')
         .count();
-    // A text such as `5.0` has one digit more than the value.
-    if significant > SHORTEST_DIGITS_MAX as usize {
-        return Number::Text;
+    if significant > SHORTEST_DIGITS_MAX {
+        Number::Text
+    } else {
+        parsed_real(text)
     }
-    let parsed = std::str::from_utf8(text)
+}
+
+fn parsed_real(text: &[u8]) -> Number {
+    match std::str::from_utf8(text)
         .ok()
-        .and_then(|t| t.parse::<f64>().ok());
-    match parsed {
-        Some(x) if x.is_finite() && prints_as(x, text) => Number::Double(x),
+        .and_then(|t| t.parse::<f64>().ok())
+    {
+        Some(x) if x.is_finite() => double_or_text(x, text),
         _ => Number::Text,
     }
 }
 
-/// Decides numbers of few digits without parsing or printing a floating point number.
-fn short_decimal(text: &[u8], fraction: usize) -> Option<Number> {
-    let negative = text[0] == b'-';
-    if text.len() > 24 {
-        return None;
+fn double_or_text(x: f64, text: &[u8]) -> Number {
+    let mut buffer = ShortestText::new();
+    if buffer.print(x) == text {
+        Number::Double(x)
+    } else {
+        Number::Text
     }
-    let mut magnitude = 0i64;
-    let mut digits = 0;
-    for &b in text {
-        if b.is_ascii_digit() {
-            magnitude = magnitude * 10 + i64::from(b - b'0');
-            digits += u32::from(magnitude != 0);
-            if digits > UNIQUE_DIGITS {
-                return None;
-            }
-        }
-    }
-    let scale = u8::try_from(fraction).ok()?;
-    if magnitude == 0 && negative {
-        return None;
-    }
-    let canonical = is_canonical(magnitude, scale);
-    if !canonical {
-        return Some(Number::Text);
-    }
-    let mantissa = if negative { -magnitude } else { magnitude };
-    Some(match i32::try_from(mantissa) {
-        Ok(mantissa) => Number::Decimal { mantissa, scale },
-        Err(_) => Number::Double(decimal_to_f64(mantissa, scale)),
-    })
 }
 
 /// Whether `magnitude / 10^scale`, of at most 15 digits, is how its `f64` is printed: one digit
 /// behind the point or no zero at the end, and not so small that an exponent is used.
-fn is_canonical(magnitude: i64, scale: u8) -> bool {
-    let ends_well = scale == 1 || magnitude % 10 != 0;
+fn is_canonical(magnitude: u64, scale: u8) -> bool {
+    let ends_well = scale == 1 || !magnitude.is_multiple_of(10);
     // 1e-4 is the smallest value printed without an exponent.
     let plain = scale <= 4
-        || 10i64
+        || 10u64
             .checked_pow(u32::from(scale) - 4)
             .is_some_and(|smallest| magnitude >= smallest);
     ends_well && plain && scale <= EXACT_POWER_MAX
@@ -205,18 +232,42 @@ pub(crate) fn decimal_to_f64(mantissa: i64, scale: u8) -> f64 {
     }
 }
 
-/// Whether [`push_double`] prints `x` as `text`.
-fn prints_as(x: f64, text: &[u8]) -> bool {
-    let mut buffer = Buffer::new();
-    // The longest text of a double has 24 bytes.
-    write!(buffer, "{x:?}").is_ok() && buffer.as_bytes() == text
+/// Prints the shortest text that reads back as the same `f64`: plain from 1e-4 to below 1e16, such
+/// as `2.5` or `3.0`, with an exponent beyond, such as `1e16` or `2.5e-7`.
+pub(crate) struct ShortestText {
+    fast: zmij::Buffer,
+    slow: Buffer,
+}
+
+impl ShortestText {
+    pub(crate) fn new() -> ShortestText {
+        ShortestText {
+            fast: zmij::Buffer::new(),
+            slow: Buffer::new(),
+        }
+    }
+
+    /// The text of `x`, which is finite.
+    pub(crate) fn print(&mut self, x: f64) -> &[u8] {
+        // Stored numbers must print alike for all time. In this range there is only one way to
+        // write the shortest digits; outside it the standard library decides on the exponent.
+        if (1e-4..1e16).contains(&x.abs()) {
+            return self.fast.format_finite(x).as_bytes();
+        }
+        self.slow.len = 0;
+        match write!(self.slow, "{x:?}") {
+            Ok(()) => self.slow.as_bytes(),
+            // Cannot be: the longest text has 24 bytes.
+            Err(_) => b"0.0",
+        }
+    }
 }
 
 /// Appends the shortest text that reads back as `x`: plain from 1e-4 to below 1e16, such as `2.5`
 /// or `3.0`, with an exponent beyond. What is not finite has no number in JSON: `null`.
 pub fn push_double(out: &mut Vec<u8>, x: f64) {
     if x.is_finite() {
-        write!(out, "{x:?}").expect("writing to memory does not fail");
+        out.extend_from_slice(ShortestText::new().print(x));
     } else {
         out.extend_from_slice(b"null");
     }
@@ -304,11 +355,7 @@ pub(crate) fn of_double(x: f64) -> Option<Number> {
     if !x.is_finite() {
         return None;
     }
-    let mut buffer = Buffer::new();
-    if write!(buffer, "{x:?}").is_err() {
-        return Some(Number::Double(x));
-    }
-    match scan(buffer.as_bytes(), 0) {
+    match scan(ShortestText::new().print(x), 0) {
         Ok(Scanned {
             number: Number::Text,
             ..
@@ -321,11 +368,10 @@ pub(crate) fn of_double(x: f64) -> Option<Number> {
 /// `x` as an integer, if it is one in the range of `i64`.
 pub(crate) fn double_as_long(x: f64) -> Option<i64> {
     // Beyond 2^53 the shortest text may name another integer than the bits: ask the text.
-    let mut buffer = Buffer::new();
-    if x.fract() != 0.0 || write!(buffer, "{x:?}").is_err() {
+    if x.fract() != 0.0 {
         return None;
     }
-    crate::decimal::Decimal::parse(buffer.as_bytes()).to_long()
+    Decimal::parse(ShortestText::new().print(x)).to_long()
 }
 
 #[cfg(test)]

@@ -67,17 +67,20 @@ impl ShapeTable {
     }
 }
 
-/// One shape: where its names are.
+/// One shape: where its names are. Positions are 32 bits wide, as documents end below 4 GiB, to keep
+/// values small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// Start of all blocks: name references count from here.
-    pub(crate) blocks: usize,
+    pub(crate) blocks: u32,
     /// Number of names.
-    pub(crate) count: usize,
+    pub(crate) count: u32,
     /// First name.
-    pub(crate) names: usize,
-    /// Sorted index of a shape of many names: its position and width.
-    pub(crate) index: Option<(usize, Width)>,
+    pub(crate) names: u32,
+    /// Sorted index of a shape of many names; 0 if it has none.
+    index: u32,
+    /// Width of an entry of the index.
+    width: Width,
 }
 
 impl Shape {
@@ -85,40 +88,44 @@ impl Shape {
         blocks: 0,
         count: 0,
         names: 0,
-        index: None,
+        index: 0,
+        width: Width::One,
     };
 
+    /// Reads the shape at `pos`.
     #[inline]
     pub(crate) fn read(bytes: &[u8], blocks: usize, pos: usize) -> Option<Shape> {
         let (count, next) = read_varint(bytes, pos)?;
-        if count <= LINEAR_FIELDS_MAX {
-            return Some(Shape {
-                blocks,
-                count,
-                names: next,
-                index: None,
-            });
+        let (mut names, mut index, mut width) = (next, 0, Width::One);
+        if count > LINEAR_FIELDS_MAX {
+            width = Width::from_class(*bytes.get(next)?);
+            index = next + 1;
+            names = index + 2 * count * width.bytes();
         }
-        let width = Width::from_class(*bytes.get(next)?);
-        let index = next + 1;
-        let names = index + 2 * count * width.bytes();
+        let [blocks, count, names, index] = [blocks, count, names, index].map(u32::try_from);
         Some(Shape {
-            blocks,
-            count,
-            names,
-            index: Some((index, width)),
+            blocks: blocks.ok()?,
+            count: count.ok()?,
+            names: names.ok()?,
+            index: index.ok()?,
+            width,
         })
+    }
+
+    /// Position and width of the sorted index, if there is one.
+    pub(crate) fn index(&self) -> Option<(usize, Width)> {
+        (self.index != 0).then_some((self.index as usize, self.width))
     }
 
     /// Position in the field order of the field called `name`.
     #[inline]
     pub(crate) fn find(&self, bytes: &[u8], name: &[u8]) -> Option<usize> {
-        if let Some((index, width)) = self.index {
+        if let Some((index, width)) = self.index() {
             return self.find_sorted(bytes, name, index, width);
         }
-        let mut pos = self.names;
-        for ordinal in 0..self.count {
-            let (candidate, next) = read_name(bytes, self.blocks, pos)?;
+        let mut pos = self.names as usize;
+        for ordinal in 0..self.count as usize {
+            let (candidate, next) = read_name(bytes, self.blocks as usize, pos)?;
             if candidate == name {
                 return Some(ordinal);
             }
@@ -128,7 +135,7 @@ impl Shape {
     }
 
     fn find_sorted(&self, bytes: &[u8], name: &[u8], index: usize, width: Width) -> Option<usize> {
-        let (mut low, mut high) = (0, self.count);
+        let (mut low, mut high) = (0, self.count as usize);
         while low < high {
             let middle = low + (high - low) / 2;
             let (ordinal, candidate) = self.sorted(bytes, middle, index, width)?;
@@ -150,12 +157,12 @@ impl Shape {
         width: Width,
     ) -> Option<(usize, &'a [u8])> {
         let ordinal = width.read(bytes, index + slot * width.bytes())?;
-        if ordinal >= self.count {
+        let count = self.count as usize;
+        if ordinal >= count {
             return None;
         }
-        let offsets = index + self.count * width.bytes();
-        let offset = width.read(bytes, offsets + ordinal * width.bytes())?;
-        let (name, _) = read_name(bytes, self.blocks, self.names + offset)?;
+        let offset = width.read(bytes, index + (count + ordinal) * width.bytes())?;
+        let (name, _) = read_name(bytes, self.blocks as usize, self.names as usize + offset)?;
         Some((ordinal, name))
     }
 }

@@ -68,34 +68,35 @@ fn validate_shape(bytes: &[u8], blocks: usize, pos: usize) -> Checked<usize> {
     let Some(shape) = Shape::read(bytes, blocks, pos) else {
         return damaged(pos, "a shape has no head");
     };
-    if shape.count == 0 || shape.names > bytes.len() {
+    let (count, names) = (shape.count as usize, shape.names as usize);
+    if count == 0 || names > bytes.len() {
         return damaged(pos, "a shape has a wrong count");
     }
-    let mut name_pos = shape.names;
+    let mut name_pos = names;
     let mut earlier: [&[u8]; LINEAR_FIELDS_MAX] = [&[]; LINEAR_FIELDS_MAX];
-    for ordinal in 0..shape.count {
-        let offset = name_pos - shape.names;
+    for ordinal in 0..count {
+        let offset = name_pos - names;
         let Some((name, next)) = read_name(bytes, blocks, name_pos) else {
             return damaged(name_pos, "a field name is cut off");
         };
         if std::str::from_utf8(name).is_err() {
             return damaged(name_pos, "a field name is not UTF-8");
         }
-        if shape.index.is_none() {
+        if shape.index().is_none() {
             if earlier[..ordinal].contains(&name) {
                 return damaged(name_pos, "two fields of an object have one name");
             }
             earlier[ordinal] = name;
         }
-        if let Some((index, width)) = shape.index {
-            let at = index + (shape.count + ordinal) * width.bytes();
+        if let Some((index, width)) = shape.index() {
+            let at = index + (count + ordinal) * width.bytes();
             if width.read(bytes, at) != Some(offset) {
                 return damaged(at, "a field name is not where its index says");
             }
         }
         name_pos = next;
     }
-    if let Some((index, width)) = shape.index {
+    if let Some((index, width)) = shape.index() {
         validate_order(bytes, &shape, index, width)?;
     }
     Ok(name_pos)
@@ -104,7 +105,7 @@ fn validate_shape(bytes: &[u8], blocks: usize, pos: usize) -> Checked<usize> {
 /// Checks that the sorted index is strictly ascending, hence names each field exactly once.
 fn validate_order(bytes: &[u8], shape: &Shape, index: usize, width: Width) -> Checked<()> {
     let mut before: Option<&[u8]> = None;
-    for slot in 0..shape.count {
+    for slot in 0..shape.count as usize {
         let Some((_, name)) = shape.sorted(bytes, slot, index, width) else {
             return damaged(index, "the name index points outside");
         };
@@ -204,7 +205,7 @@ fn open_container(
     };
     let count = if object {
         match table.and_then(|t| t.shape(bytes, last)) {
-            Some(shape) => shape.count,
+            Some(shape) => shape.count as usize,
             None => return damaged(tail, "an object names a shape that does not exist"),
         }
     } else {

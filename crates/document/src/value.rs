@@ -86,7 +86,7 @@ impl std::fmt::Debug for DocumentBuf {
 pub struct Document<'a> {
     bytes: &'a [u8],
     /// Where the shape table begins: behind the root value.
-    table: usize,
+    table: u32,
 }
 
 impl<'a> Document<'a> {
@@ -112,7 +112,7 @@ impl<'a> Document<'a> {
         } else {
             None
         };
-        match table {
+        match table.and_then(|end| u32::try_from(end).ok()) {
             Some(table) => Document { bytes, table },
             None => Document {
                 bytes: &[],
@@ -351,7 +351,7 @@ impl std::fmt::Debug for NumberText<'_> {
 
 /// Reads the value at `pos` and the position behind it. `table` is the document's shape table.
 #[inline]
-pub(crate) fn read_value(bytes: &[u8], table: usize, pos: usize) -> Option<(Value<'_>, usize)> {
+pub(crate) fn read_value(bytes: &[u8], table: u32, pos: usize) -> Option<(Value<'_>, usize)> {
     let tag = *bytes.get(pos)?;
     if tag >= tag::SHORT_STRING {
         let end = pos + 1 + (tag - tag::SHORT_STRING) as usize;
@@ -424,7 +424,7 @@ pub(crate) fn read_decimal(bytes: &[u8], at: usize, tag: u8) -> Option<(i32, u8)
     Some((mantissa, scale))
 }
 
-fn read_prefixed(bytes: &[u8], table: usize, pos: usize, tag: u8) -> Option<(Value<'_>, usize)> {
+fn read_prefixed(bytes: &[u8], table: u32, pos: usize, tag: u8) -> Option<(Value<'_>, usize)> {
     let (start, len) = form::prefixed(bytes, pos, tag)?;
     let end = start.checked_add(len)?;
     let value = match tag {

@@ -239,7 +239,7 @@ fn write_value<const PRETTY: bool>(value: Value<'_>, out: &mut Vec<u8>) {
 /// Writes the stored value at `pos`. What cannot be read becomes null.
 fn write_at<const PRETTY: bool>(
     bytes: &[u8],
-    table: usize,
+    table: u32,
     pos: usize,
     out: &mut Vec<u8>,
     depth: usize,
@@ -257,7 +257,7 @@ fn write_at<const PRETTY: bool>(
 /// A container being written.
 struct Open<'a> {
     bytes: &'a [u8],
-    table: usize,
+    table: u32,
     /// Fields of an object.
     fields: Option<Fields<'a>>,
     /// Next element of an array, and how many there are.
@@ -278,8 +278,8 @@ impl<'a> Open<'a> {
             bytes,
             table,
             fields: None,
-            pos: values,
-            left: count,
+            pos: values as usize,
+            left: count as usize,
             first: true,
         }
     }
@@ -298,7 +298,7 @@ impl<'a> Open<'a> {
     }
 
     /// Opens the container at `pos`, if one is there.
-    fn read(bytes: &'a [u8], table: usize, pos: usize) -> Option<Open<'a>> {
+    fn read(bytes: &'a [u8], table: u32, pos: usize) -> Option<Open<'a>> {
         if !form::is_container(*bytes.get(pos)?) {
             return None;
         }
