@@ -27,6 +27,7 @@ impl<'a> Array<'a> {
     };
 
     /// Reads the head of an array with content from `start` to `end`.
+    #[inline]
     pub(crate) fn read(
         bytes: &'a [u8],
         table: u32,
@@ -136,6 +137,7 @@ impl<'a> Iterator for ArrayIter<'a> {
 
 /// Reads a value, or null where it is broken but its end is known; an end equal to `pos` means
 /// that nothing can be read from here on.
+#[inline]
 fn value_or_null(bytes: &[u8], table: u32, pos: usize) -> (Value<'_>, usize) {
     match read_value(bytes, table, pos) {
         Some(read) => read,
@@ -219,6 +221,7 @@ impl<'a> Object<'a> {
     }
 
     /// Position of the `ordinal`-th value.
+    #[inline]
     fn position(&self, ordinal: usize) -> Option<usize> {
         let values = self.values as usize;
         if self.len() > LINEAR_FIELDS_MAX {

@@ -8,7 +8,7 @@
 //! - [`write_json`] and its relatives: binary form to JSON text.
 //! - [`compare`]: the one order of values.
 //!
-//! Bytes: docs/format.md, "Document form". Decision: docs/decisions/0011-document-form.md.
+//! Bytes: docs/format.md, "Document form". Decision: docs/decisions/0009-document-form.md.
 
 #![forbid(unsafe_code)]
 

@@ -249,8 +249,9 @@ impl ShortestText {
 
     /// The text of `x`, which is finite.
     pub(crate) fn print(&mut self, x: f64) -> &[u8] {
-        // Stored numbers must print alike for all time. In this range there is only one way to
-        // write the shortest digits; outside it the standard library decides on the exponent.
+        // Stored numbers must print alike for all time. In this range every printer writes the
+        // shortest digits plainly, and of two texts equally near the one with the even digit; for
+        // the others the standard library decides when there is an exponent.
         if (1e-4..1e16).contains(&x.abs()) {
             return self.fast.format_finite(x).as_bytes();
         }

@@ -367,6 +367,7 @@ pub(crate) fn read_value(bytes: &[u8], table: u32, pos: usize) -> Option<(Value<
     }
 }
 
+#[inline]
 fn text(bytes: &[u8]) -> Option<Value<'_>> {
     std::str::from_utf8(bytes).ok().map(Value::String)
 }
@@ -424,6 +425,7 @@ pub(crate) fn read_decimal(bytes: &[u8], at: usize, tag: u8) -> Option<(i32, u8)
     Some((mantissa, scale))
 }
 
+#[inline]
 fn read_prefixed(bytes: &[u8], table: u32, pos: usize, tag: u8) -> Option<(Value<'_>, usize)> {
     let (start, len) = form::prefixed(bytes, pos, tag)?;
     let end = start.checked_add(len)?;

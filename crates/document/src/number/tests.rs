@@ -197,16 +197,41 @@ fn the_fast_printer_agrees_with_the_standard_library() {
             near.next_up(),
             near.next_down(),
         ] {
+            // The same digits in the range of the fast printer.
             let plain = f64::from_bits(x.to_bits() & !(0x7FF << 52) | (1010 + (state & 31)) << 52);
             for x in [x, plain].into_iter().filter(|x| x.is_finite()) {
                 let mut out = Vec::new();
                 push_double(&mut out, x);
+                let (fast, slow) = (String::from_utf8(out).unwrap(), format!("{x:?}"));
                 assert_eq!(
-                    String::from_utf8(out).unwrap(),
-                    format!("{x:?}"),
+                    fast.parse::<f64>().unwrap().to_bits(),
+                    x.to_bits(),
+                    "seed {seed}"
+                );
+                // Where two shortest texts are equally near, the two choose differently.
+                assert_eq!(fast.len(), slow.len(), "{fast} {slow}, seed {seed}");
+                assert_eq!(
+                    fast[..fast.len() - 1],
+                    slow[..fast.len() - 1],
                     "seed {seed}"
                 );
             }
         }
+    }
+}
+
+#[test]
+fn of_two_shortest_texts_equally_near_the_even_one_is_printed_and_both_survive() {
+    let x: f64 = -2_237_478_589_440_346.25;
+    let mut out = Vec::new();
+    push_double(&mut out, x);
+    assert_eq!(out, b"-2237478589440346.2");
+    for text in [
+        "-2237478589440346.2",
+        "-2237478589440346.3",
+        "-2237478589440346.25",
+    ] {
+        assert_eq!(print(text), text);
+        assert_eq!(text.parse::<f64>().unwrap(), x);
     }
 }

@@ -203,3 +203,22 @@ fn messages_name_line_and_column() {
         "Expected ',' or ']' but found '3' (line 3, column 5)."
     );
 }
+
+#[test]
+fn the_deepest_document_needs_little_stack() {
+    let limits = Limits {
+        depth_max: DEPTH_MAX,
+        ..Limits::default()
+    };
+    let text = format!("{}1{}", "{\"a\":".repeat(DEPTH_MAX), "}".repeat(DEPTH_MAX));
+    let work = move || {
+        let document = DocumentBuf::from_json(text.as_bytes(), &limits).unwrap();
+        Document::open(document.as_bytes()).unwrap();
+        assert_eq!(document.root().to_json(), text);
+        assert_eq!(document.root(), document.clone().root());
+        let copy = Builder::new().value(document.root()).finish().unwrap();
+        assert_eq!(copy.as_bytes(), document.as_bytes());
+    };
+    let thread = std::thread::Builder::new().stack_size(256 << 10);
+    thread.spawn(work).unwrap().join().unwrap();
+}
