@@ -67,8 +67,8 @@ impl ShapeTable {
     }
 }
 
-/// One shape: where its names are. Positions are 32 bits wide, as documents end below 4 GiB, to keep
-/// values small.
+/// One shape: where its names are. Positions have 32 bits, as documents end below 4 GiB; that
+/// keeps values small.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     /// Start of all blocks: name references count from here.

@@ -79,6 +79,11 @@ fn use_everything(bytes: &[u8]) {
     }
 }
 
+/// A place, a byte, and what to do there.
+fn edit() -> impl Strategy<Value = (prop::sample::Index, u8, u8)> {
+    (any::<prop::sample::Index>(), any::<u8>(), 0..6u8)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -94,7 +99,7 @@ proptest! {
     #[test]
     fn mutated_documents_never_panic(
         model in json(),
-        edits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..6u8), 1..4),
+        edits in proptest::collection::vec(edit(), 1..4),
     ) {
         let text = model.text();
         let good = DocumentBuf::from_json(text.as_bytes(), &Limits::default()).unwrap();

@@ -82,6 +82,31 @@ proptest! {
     }
 
     #[test]
+    fn every_number_text_survives(text in number_text()) {
+        let document = parse(&text);
+        check(document.root(), &Json::Number(text.clone()));
+        let mut builder = Builder::new();
+        let built = builder.number(&text).finish().unwrap();
+        prop_assert_eq!(built.as_bytes(), document.as_bytes());
+    }
+
+    #[test]
+    fn copies_equal_their_originals(model in json()) {
+        let document = parse(&model.text());
+        let mut builder = Builder::new();
+        builder.begin_array().value(document.root()).begin_object();
+        builder.field("copy", document.root()).end_object().end_array();
+        let copy = builder.finish().unwrap();
+        Document::open(copy.as_bytes()).unwrap();
+        let text = model.without_duplicates().text();
+        prop_assert_eq!(copy.root().to_json(), format!("[{text},{{\"copy\":{text}}}]"));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
     fn one_parser_serves_many_documents(models in proptest::collection::vec(json(), 1..6)) {
         let mut parser = Parser::default();
         for model in &models {
@@ -106,27 +131,6 @@ proptest! {
             rest = &rest[len..];
         }
         prop_assert!(rest.is_empty());
-    }
-
-    #[test]
-    fn every_number_text_survives(text in number_text()) {
-        let document = parse(&text);
-        check(document.root(), &Json::Number(text.clone()));
-        let mut builder = Builder::new();
-        let built = builder.number(&text).finish().unwrap();
-        prop_assert_eq!(built.as_bytes(), document.as_bytes());
-    }
-
-    #[test]
-    fn copies_equal_their_originals(model in json()) {
-        let document = parse(&model.text());
-        let mut builder = Builder::new();
-        builder.begin_array().value(document.root()).begin_object();
-        builder.field("copy", document.root()).end_object().end_array();
-        let copy = builder.finish().unwrap();
-        Document::open(copy.as_bytes()).unwrap();
-        let text = model.without_duplicates().text();
-        prop_assert_eq!(copy.root().to_json(), format!("[{text},{{\"copy\":{text}}}]"));
     }
 }
 

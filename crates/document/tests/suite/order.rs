@@ -126,24 +126,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn the_order_is_total(a in json(), b in json(), c in json()) {
-        let (a, b, c) = (parse(&a.text()), parse(&b.text()), parse(&c.text()));
-        let (a, b, c) = (a.root(), b.root(), c.root());
-        prop_assert_eq!(compare(&a, &a), Ordering::Equal);
-        prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());
-        if a <= b && b <= c {
-            prop_assert!(a <= c);
-        }
-    }
-
-    #[test]
-    fn doubles_and_longs_compare_as_exact_decimals(a in any::<i64>(), shift in 0u32..64, b in any::<f64>()) {
+    fn doubles_and_longs_compare_as_exact_decimals(
+        a in any::<i64>(),
+        shift in 0u32..64,
+        b in any::<f64>(),
+    ) {
         let a = a >> shift;
         let near = [b, a as f64, (a as f64).next_up(), (a as f64).next_down(), a as f64 + 0.5];
         for x in near.into_iter().filter(|x| x.is_finite()) {
             let (long, double) = (Value::Long(a), Value::Double(x));
             // The texts of both, made comparable by a longer text of the same value.
-            let text = format!("{x:?}");
+            let text = double.to_json();
             let padded = match text.split_once('e') {
                 Some((m, e)) => format!("{m}{}00e{e}", if m.contains('.') { "" } else { "." }),
                 None => format!("{text}00"),
@@ -152,6 +145,21 @@ proptest! {
             prop_assert!(matches!(exact, Value::Number(_)), "{}", padded);
             prop_assert_eq!(compare(&double, &exact), Ordering::Equal, "{}", padded);
             prop_assert_eq!(compare(&long, &double), compare(&long, &exact), "{} {}", a, x);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_order_is_total(a in json(), b in json(), c in json()) {
+        let (a, b, c) = (parse(&a.text()), parse(&b.text()), parse(&c.text()));
+        let (a, b, c) = (a.root(), b.root(), c.root());
+        prop_assert_eq!(compare(&a, &a), Ordering::Equal);
+        prop_assert_eq!(compare(&a, &b), compare(&b, &a).reverse());
+        if a <= b && b <= c {
+            prop_assert!(a <= c);
         }
     }
 }
