@@ -195,3 +195,22 @@ fn nesting_beyond_the_limit_is_refused_and_read_as_null() {
     assert_eq!(root, root);
     assert!(Builder::new().value(root).finish().is_ok());
 }
+
+#[test]
+fn bytes_that_belong_to_nothing_are_refused() {
+    for text in ["[]", "7", "{}", "[1]", r#"{"a":1}"#, r#"[{"a":1},{"b":2}]"#] {
+        let good = DocumentBuf::from_json(text.as_bytes(), &Limits::default()).unwrap();
+        for extra in [0x00, 0x01, 0x21, 0xFF] {
+            let mut bytes = good.as_bytes().to_vec();
+            bytes.push(extra);
+            assert!(Document::open(&bytes).is_err(), "{text} and {extra:#x}");
+        }
+    }
+    // An array of 3 bytes: two values, of which only one is counted.
+    assert!(Document::open(&[1, 0x13, 2, 0x21, 1]).is_ok());
+    assert!(Document::open(&[1, 0x13, 3, 0x21, 0x21, 1]).is_err());
+    assert!(Document::open(&[1, 0x13, 3, 0x21, 0x21, 3]).is_err());
+    // An object of two values whose shape has one name.
+    assert!(Document::open(&[1, 0x16, 2, 0x21, 0, 1, 1, 1, b'a']).is_ok());
+    assert!(Document::open(&[1, 0x16, 3, 0x21, 0x21, 0, 1, 1, 1, b'a']).is_err());
+}

@@ -174,6 +174,26 @@ fn many_shapes_in_one_document_survive() {
 }
 
 #[test]
+fn names_repeated_far_from_their_first_place_survive() {
+    let long = "n".repeat(126);
+    let longer = "m".repeat(127);
+    let objects: Vec<String> = (0..3000)
+        .map(|i| {
+            format!("{{\"x\":0,\"key number {i}\":{{\"{long}\":{i},\"f{i}\":1,\"{longer}\":2}}}}")
+        })
+        .collect();
+    let text = format!("[{}]", objects.join(","));
+    assert_eq!(parse(&text).root().to_json(), text);
+    // Names that first appear behind the reach of a reference, and appear again.
+    let again = format!(
+        "[{},{}]",
+        objects.join(","),
+        objects.join(",").replace("\"x\":0,", "")
+    );
+    assert_eq!(parse(&again).root().to_json(), again);
+}
+
+#[test]
 fn of_equal_names_the_last_wins_at_the_place_of_the_first() {
     for (text, expected) in [
         (r#"{"a":1,"b":2,"a":3}"#, r#"{"a":3,"b":2}"#),
