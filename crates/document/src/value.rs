@@ -19,6 +19,8 @@ use crate::validate::validate;
 ///
 /// The bytes are always a valid document of this crate's version, as they come from the parser,
 /// the builder or [`DocumentBuf::from_bytes`].
+///
+/// Equality is that of the bytes; compare the roots to compare what documents say.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DocumentBuf(Vec<u8>);
 
