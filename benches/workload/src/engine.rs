@@ -34,7 +34,8 @@ pub trait Engine: Sync {
     /// # Errors
     /// Those of the engine.
     fn scan(&self) -> Result<(u64, u64), Error>;
-    /// Brings the files to their resting state before reads are measured.
+    /// Brings the files to their resting state: before reads are measured, and before the bytes
+    /// written are counted.
     ///
     /// # Errors
     /// Those of the engine.

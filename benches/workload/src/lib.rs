@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod data;
+mod device;
 mod engine;
 mod measure;
 mod run;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::device::{self, DeviceCounters};
 use crate::engine::Error;
 
 /// What one measurement found. One JSON line in the output.
@@ -22,8 +23,10 @@ pub struct Measurement {
     pub latencies: Latencies,
     /// Key and value bytes that the caller handed over or got.
     pub logical_bytes: u64,
-    /// Bytes that this process caused to be written to the storage layer meanwhile.
+    /// Bytes that reached the disk from the beginning until everything was in its place.
     pub write_bytes: u64,
+    /// Cache flushes that the disk did meanwhile.
+    pub flushes: u64,
     /// Space that the directory takes on disk afterwards.
     pub file_bytes: u64,
     /// Largest resident memory of the process so far.
@@ -39,8 +42,8 @@ impl Measurement {
         format!(
             "{{\"engine\":\"{}\",\"workload\":\"{}\",\"mode\":\"{}\",\"ops\":{},\
              \"seconds\":{seconds:.6},\"ops_per_s\":{per_second:.1},\"p50_us\":{:.3},\
-             \"p99_us\":{:.3},\"logical_bytes\":{},\"write_bytes\":{},\"file_bytes\":{},\
-             \"peak_rss_kib\":{}}}",
+             \"p99_us\":{:.3},\"logical_bytes\":{},\"write_bytes\":{},\"flushes\":{},\
+             \"file_bytes\":{},\"peak_rss_kib\":{}}}",
             self.engine,
             self.workload,
             self.mode,
@@ -49,6 +52,7 @@ impl Measurement {
             micros(990),
             self.logical_bytes,
             self.write_bytes,
+            self.flushes,
             self.file_bytes,
             self.peak_rss_kib,
         )
@@ -78,31 +82,32 @@ impl Latencies {
     }
 }
 
-/// A measurement under way: what the process had written when it began.
+/// A measurement under way: what the disk had done when it began.
 pub(crate) struct Started {
     at: Instant,
-    write_bytes: u64,
+    counters: DeviceCounters,
 }
 
 impl Started {
-    pub(crate) fn now() -> Started {
+    pub(crate) fn now(directory: &Path) -> Started {
         Started {
-            write_bytes: process_write_bytes(),
+            counters: device::counters(directory),
             at: Instant::now(),
         }
     }
 
-    /// Wall time and bytes written since.
-    pub(crate) fn end(self) -> (Duration, u64) {
-        let time = self.at.elapsed();
-        (time, process_write_bytes().saturating_sub(self.write_bytes))
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.at.elapsed()
     }
-}
 
-/// `write_bytes` of the kernel's account of this process: pages made dirty, and direct writes.
-/// 0 where the kernel keeps no such account.
-fn process_write_bytes() -> u64 {
-    field_of("/proc/self/io", "write_bytes:")
+    /// What the disk did since.
+    pub(crate) fn device(&self, directory: &Path) -> DeviceCounters {
+        let now = device::counters(directory);
+        DeviceCounters {
+            write_bytes: now.write_bytes.saturating_sub(self.counters.write_bytes),
+            flushes: now.flushes.saturating_sub(self.counters.flushes),
+        }
+    }
 }
 
 pub(crate) fn peak_rss_kib() -> u64 {
@@ -157,6 +162,7 @@ mod tests {
             latencies: Latencies(vec![Duration::from_micros(7)]),
             logical_bytes: 14_400,
             write_bytes: 4_096,
+            flushes: 2,
             file_bytes: 8_192,
             peak_rss_kib: 1_000,
         };
@@ -164,8 +170,8 @@ mod tests {
             measurement.to_json(),
             "{\"engine\":\"jackdaw\",\"workload\":\"seq\",\"mode\":\"durable\",\"ops\":100,\
              \"seconds\":0.500000,\"ops_per_s\":200.0,\"p50_us\":7.000,\"p99_us\":7.000,\
-             \"logical_bytes\":14400,\"write_bytes\":4096,\"file_bytes\":8192,\
-             \"peak_rss_kib\":1000}"
+             \"logical_bytes\":14400,\"write_bytes\":4096,\"flushes\":2,\
+             \"file_bytes\":8192,\"peak_rss_kib\":1000}"
         );
     }
 }

@@ -76,7 +76,7 @@ impl Run<'_> {
         value_bytes: usize,
     ) -> Result<Measurement, Error> {
         let mut latencies = Latencies::default();
-        let started = Started::now();
+        let started = Started::now(&self.settings.directory);
         for (start, count) in batches(self.items, per_transaction) {
             let batch = Batch::new(order, start, count, value_bytes);
             let at = Instant::now();
@@ -101,7 +101,7 @@ impl Run<'_> {
                 latencies.push(at.elapsed());
             }
         };
-        let started = Started::now();
+        let started = Started::now(&self.settings.directory);
         let mut latencies = Latencies::default();
         std::thread::scope(|scope| -> Result<(), Error> {
             let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
@@ -129,7 +129,7 @@ impl Run<'_> {
 
     fn reads_in_one_snapshot(&self) -> Result<Measurement, Error> {
         let mut keys = TimedKeys::new(self.items);
-        let started = Started::now();
+        let started = Started::now(&self.settings.directory);
         self.engine.get_all(&mut keys)?;
         self.measurement(
             started,
@@ -142,7 +142,7 @@ impl Run<'_> {
 
     fn reads_in_transactions(&self) -> Result<Measurement, Error> {
         let mut keys = TimedKeys::new(self.items);
-        let started = Started::now();
+        let started = Started::now(&self.settings.directory);
         let mut sum = 0_u64;
         for key in &mut keys {
             sum = sum.wrapping_add(self.engine.get(&key)?);
@@ -153,7 +153,7 @@ impl Run<'_> {
     }
 
     fn scan(&self) -> Result<Measurement, Error> {
-        let started = Started::now();
+        let started = Started::now(&self.settings.directory);
         self.engine.scan()?;
         self.measurement(
             started,
@@ -167,7 +167,7 @@ impl Run<'_> {
     fn deletes(&self) -> Result<Measurement, Error> {
         let count_all = (self.items / 2).max(1);
         let mut latencies = Latencies::default();
-        let started = Started::now();
+        let started = Started::now(&self.settings.directory);
         for (start, count) in batches(count_all, self.settings.per_transaction) {
             let batch = Batch::shuffled(Order::Random, self.items, start, count);
             let at = Instant::now();
@@ -191,7 +191,10 @@ impl Run<'_> {
         latencies: Latencies,
         mode: Option<&'static str>,
     ) -> Result<Measurement, Error> {
-        let (time, write_bytes) = started.end();
+        let time = started.elapsed();
+        // What is still in memory belongs to the price of the work, not to its time.
+        self.engine.settle()?;
+        let device = started.device(&self.settings.directory);
         Ok(Measurement {
             engine: self.engine.name(),
             workload: self.settings.workload.name(),
@@ -200,7 +203,8 @@ impl Run<'_> {
             time,
             latencies,
             logical_bytes: ops * (ITEM_KEY_BYTES + value_bytes) as u64,
-            write_bytes,
+            write_bytes: device.write_bytes,
+            flushes: device.flushes,
             file_bytes: measure::disk_bytes(&self.settings.directory)?,
             peak_rss_kib: measure::peak_rss_kib(),
         })
