@@ -35,4 +35,6 @@ pub use parameters::Parameters;
 pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, Predicate, SearchTerm, Test};
 pub use project::write_document;
-pub use source::{DocumentNumber, Etag, IndexAccess, Numbers, Scope, Source, StoredDocument};
+pub use source::{
+    ChangeVector, DocumentNumber, Etag, IndexAccess, Numbers, Scope, Source, StoredDocument,
+};

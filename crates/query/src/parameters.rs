@@ -58,6 +58,11 @@ impl<'a> Parameters<'a> {
         }
     }
 
+    /// Whether the request has `$name`.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.object.is_some_and(|object| object.contains(name))
+    }
+
     /// A literal as it is, or the value of the parameter.
     ///
     /// # Errors

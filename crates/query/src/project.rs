@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use jackdaw_document::{ObjectWriter, Value, write_document as write_with_metadata, write_object};
 
 use crate::fields::{FieldPath, visit_values};
-use crate::source::StoredDocument;
+use crate::source::{EMPTY_COLLECTION, StoredDocument};
 use crate::syntax::PathPart;
 
 /// What a row holds.
@@ -42,11 +42,13 @@ pub(crate) enum OutputSource {
 /// Appends a stored document as clients see it: its fields, then its metadata.
 pub fn write_document(document: &StoredDocument<'_>, out: &mut Vec<u8>) {
     write_with_metadata(document.body.root(), out, |metadata| {
-        metadata.string("@collection", document.collection);
+        if document.collection != EMPTY_COLLECTION {
+            metadata.string("@collection", document.collection);
+        }
         if let Some(Value::Object(own)) = document.metadata.map(|metadata| metadata.root()) {
             metadata.fields(own);
         }
-        metadata.string("@change-vector", &document.change_vector);
+        metadata.string("@change-vector", &document.change_vector.to_string());
         write_flags_and_id(document, metadata);
         metadata.string("@last-modified", &document.last_modified.to_string());
     });
@@ -64,18 +66,22 @@ pub(crate) fn write_fields(outputs: &[Output], document: &StoredDocument<'_>, ou
     write_object(out, |row| push_fields(outputs, document, row));
 }
 
-/// Appends a row of chosen fields.
+/// Appends a row of chosen fields. Rows that no index found have a score of zero.
 pub(crate) fn write_projection(
     outputs: &[Output],
     document: &StoredDocument<'_>,
+    is_from_index: bool,
     out: &mut Vec<u8>,
 ) {
     write_object(out, |row| {
         push_fields(outputs, document, row);
         row.object("@metadata", |metadata| {
             metadata.bool("@projection", true);
-            metadata.string("@change-vector", &document.change_vector);
+            metadata.string("@change-vector", &document.change_vector.to_string());
             write_flags_and_id(document, metadata);
+            if !is_from_index {
+                metadata.long("@index-score", 0);
+            }
             metadata.string("@last-modified", &document.last_modified.to_string());
         });
     });

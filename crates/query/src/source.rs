@@ -11,6 +11,7 @@
 //! Threads: a source is used by one thread at a time.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::ops::ControlFlow;
 
 use jackdaw_base::lowercase::lowercase_char;
@@ -21,6 +22,9 @@ use jackdaw_storage::PageRead;
 
 use crate::error::BoxError;
 use crate::fields::IndexField;
+
+/// Collection of documents that name none.
+pub(crate) const EMPTY_COLLECTION: &str = "@empty";
 
 /// Number of a document: dense, ever growing; the same as its entry in an index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,6 +71,37 @@ impl Scope {
     }
 }
 
+/// A change vector as clients see it, put together only when it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeVector<'a> {
+    /// A text that is stored.
+    Text(&'a str),
+    /// One change on one node: `A:12-<database>`.
+    Single {
+        /// Tag of the node.
+        node_tag: &'a str,
+        /// The change.
+        etag: Etag,
+        /// Identity of the database.
+        database: &'a str,
+    },
+}
+
+impl fmt::Display for ChangeVector<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChangeVector::Text(text) => f.write_str(text),
+            ChangeVector::Single {
+                node_tag,
+                etag,
+                database,
+            } => {
+                write!(f, "{node_tag}:{}-{database}", etag.0)
+            }
+        }
+    }
+}
+
 /// A document as it is stored, borrowed from the snapshot.
 #[derive(Clone, Debug)]
 pub struct StoredDocument<'a> {
@@ -78,8 +113,8 @@ pub struct StoredDocument<'a> {
     pub id: &'a str,
     /// Collection in the case of its first document; `@empty` when it has none.
     pub collection: &'a str,
-    /// Change vector as clients see it.
-    pub change_vector: Cow<'a, str>,
+    /// Its change vector.
+    pub change_vector: ChangeVector<'a>,
     /// Time of its last change.
     pub last_modified: UnixTicks,
     /// Flags as clients see them (`HasCounters, HasRevisions`); empty when there are none.
@@ -96,7 +131,7 @@ impl StoredDocument<'_> {
         match name {
             "@id" => Some(Cow::Borrowed(self.id)),
             "@collection" => Some(Cow::Borrowed(self.collection)),
-            "@change-vector" => Some(Cow::Borrowed(&self.change_vector)),
+            "@change-vector" => Some(Cow::Owned(self.change_vector.to_string())),
             "@last-modified" => Some(Cow::Owned(self.last_modified.to_string())),
             "@flags" if !self.flags.is_empty() => Some(Cow::Borrowed(&self.flags)),
             _ => None,

@@ -15,7 +15,9 @@ use crate::execute::{ExecuteOptions, Outcome, RowBuffer, execute};
 use crate::fields::{IndexField, add_terms};
 use crate::parameters::Parameters;
 use crate::plan::plan;
-use crate::source::{DocumentNumber, Etag, IndexAccess, Numbers, Scope, Source, StoredDocument};
+use crate::source::{
+    ChangeVector, DocumentNumber, Etag, IndexAccess, Numbers, Scope, Source, StoredDocument,
+};
 use crate::syntax::parse;
 use crate::{BoundQuery, bind};
 
@@ -91,7 +93,11 @@ impl TestDatabase {
             etag: stored.etag,
             id: &stored.id,
             collection: &stored.collection,
-            change_vector: Cow::Owned(format!("A:{}", stored.etag.0)),
+            change_vector: ChangeVector::Single {
+                node_tag: "A",
+                etag: stored.etag,
+                database: "DB",
+            },
             last_modified: UnixTicks(i64::try_from(stored.etag.0).unwrap() * 10_000_000),
             flags: Cow::Borrowed(""),
             metadata: Some(stored.metadata.document()),

@@ -27,7 +27,44 @@ pub(super) struct Binder<'q, 'p> {
 }
 
 impl<'q, 'p: 'q> Binder<'q, 'p> {
+    /// The predicate of a condition; a `when` that does not apply leaves no condition.
     pub(super) fn predicate(&self, expression: &'q Expression) -> Result<Predicate, QueryError> {
+        Ok(self.optional(expression)?.unwrap_or(Predicate::Everything))
+    }
+
+    /// `None` when nothing is left of the condition, because a `when` in it does not apply.
+    fn optional(&self, expression: &'q Expression) -> Result<Option<Predicate>, QueryError> {
+        match expression {
+            Expression::Call(call) if call.is("when") => match self.applies(call)? {
+                Some(predicate) => self.optional(predicate),
+                None => Ok(None),
+            },
+            Expression::Not(inner) => Ok(self.optional(inner)?.map(Predicate::negated)),
+            Expression::And(operands) => self.fold(operands, Predicate::and),
+            Expression::Or(operands) => self.fold(operands, Predicate::or),
+            other => self.single(other).map(Some),
+        }
+    }
+
+    fn fold(
+        &self,
+        operands: &'q [Expression],
+        join: fn(Predicate, Predicate) -> Predicate,
+    ) -> Result<Option<Predicate>, QueryError> {
+        let mut joined = None;
+        for operand in operands {
+            if let Some(next) = self.optional(operand)? {
+                joined = Some(match joined {
+                    Some(earlier) => join(earlier, next),
+                    None => next,
+                });
+            }
+        }
+        Ok(joined)
+    }
+
+    /// A condition that is no `and`, `or`, `not` or `when`.
+    fn single(&self, expression: &'q Expression) -> Result<Predicate, QueryError> {
         match expression {
             Expression::Value(Value::Bool(true)) => Ok(Predicate::Everything),
             Expression::Value(_) => Err(QueryError::invalid(format!(
@@ -63,17 +100,9 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
                     one_of(field, &values)
                 })
             }
-            Expression::Not(inner) => Ok(self.predicate(inner)?.negated()),
-            Expression::And(operands) => operands
-                .iter()
-                .try_fold(Predicate::Everything, |all, operand| {
-                    Ok(all.and(self.predicate(operand)?))
-                }),
-            Expression::Or(operands) => operands
-                .iter()
-                .try_fold(Predicate::Nothing, |any, operand| {
-                    Ok(any.or(self.predicate(operand)?))
-                }),
+            Expression::Not(_) | Expression::And(_) | Expression::Or(_) => {
+                self.predicate(expression)
+            }
         }
     }
 

@@ -29,13 +29,12 @@ pub(super) enum Method {
 }
 
 /// Methods that parse and have a meaning that this version does not execute.
-const PLANNED: [&str; 13] = [
+const PLANNED: [&str; 12] = [
     "regex",
     "lucene",
     "fuzzy",
     "proximity",
     "boost",
-    "when",
     "spatial.within",
     "spatial.contains",
     "spatial.disjoint",
@@ -94,7 +93,6 @@ fn advice(name: &str) -> &'static str {
     match name.to_ascii_lowercase().as_str() {
         "boost" => "Remove it: without scores it would change nothing but the order.",
         "regex" | "lucene" | "fuzzy" => "startsWith() and endsWith() are.",
-        "when" => "Leave the condition out of the text when it does not apply.",
         _ => "",
     }
 }

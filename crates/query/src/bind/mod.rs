@@ -10,6 +10,7 @@ mod method;
 mod order;
 mod query;
 mod select;
+mod when;
 
 #[cfg(test)]
 mod tests;

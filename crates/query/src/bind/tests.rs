@@ -79,6 +79,26 @@ fn conditions_become_tests() {
             "L[].P = 'p' and group = 1",
         ),
         ("D = '2024-05-01T10:00:00Z'", "{}", "D in (16 values)"),
+        ("when($x != null, F = $x)", r#"{"x":1}"#, "F = 1"),
+        ("when($x != null, F = $x)", "{}", "true"),
+        ("G = 1 and when($x != null, F = $x)", "{}", "G = 1"),
+        ("G = 1 or when($x != null, F = $x)", "{}", "G = 1"),
+        ("G = 1 and not when($x > 5, F = 2)", r#"{"x":1}"#, "G = 1"),
+        (
+            "G = 1 and not when($x > 5, F = 2)",
+            r#"{"x":"7"}"#,
+            "G = 1 and not (F = 2)",
+        ),
+        (
+            "when($x = 'a' or $y in (1, 2), F = 2)",
+            r#"{"x":"A"}"#,
+            "F = 2",
+        ),
+        (
+            "when(not $x in ($list), F = 2)",
+            r#"{"x":3,"list":[1,2]}"#,
+            "F = 2",
+        ),
         (
             "exact(D = '2024-05-01T10:00:00Z')",
             "{}",
@@ -155,6 +175,21 @@ fn conditions_without_meaning_are_refused() {
             "F between 1 and 'x'",
             "{}",
             "Incompatible types of values in BETWEEN",
+        ),
+        (
+            "when($x > 'a', F = 1)",
+            r#"{"x":true}"#,
+            "when() cannot compare True with String",
+        ),
+        (
+            "when(G = 1, F = 1)",
+            "{}",
+            "compares parameters with values, but got: G",
+        ),
+        (
+            "when($x = 1)",
+            "{}",
+            "when() takes a condition on parameters and a predicate",
         ),
         (
             "regex(F, '^a')",

@@ -103,7 +103,7 @@ pub fn execute<S: Source>(
     options: &ExecuteOptions<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, QueryError> {
-    let mut rows = rows::Rows::new(plan.query, source, options, sink);
+    let mut rows = rows::Rows::new(plan, source, options, sink);
     let total = match plan.query.order.is_empty() {
         true => candidates::stream(plan, source, options, &mut rows)?,
         false => ordered::stream(plan, source, options, &mut rows)?,

@@ -12,6 +12,7 @@ use super::{ExecuteOptions, Outcome, RowSink};
 use crate::bind::BoundQuery;
 use crate::error::QueryError;
 use crate::filter;
+use crate::plan::Plan;
 use crate::project::{Projection, for_each_id, write_document, write_fields, write_projection};
 use crate::source::{DocumentNumber, Source, StoredDocument};
 
@@ -23,6 +24,7 @@ const CHECK_MATCHES: u64 = 256;
 
 pub(super) struct Rows<'r, S> {
     query: &'r BoundQuery,
+    is_from_index: bool,
     source: &'r S,
     options: &'r ExecuteOptions<'r>,
     sink: &'r mut dyn RowSink,
@@ -43,13 +45,15 @@ pub(super) struct Rows<'r, S> {
 
 impl<'r, S: Source> Rows<'r, S> {
     pub(super) fn new(
-        query: &'r BoundQuery,
+        plan: &Plan<'r>,
         source: &'r S,
         options: &'r ExecuteOptions<'r>,
         sink: &'r mut dyn RowSink,
     ) -> Rows<'r, S> {
+        let query = plan.query;
         Rows {
             query,
+            is_from_index: plan.uses_index(),
             source,
             options,
             sink,
@@ -133,7 +137,9 @@ impl<'r, S: Source> Rows<'r, S> {
         match &self.query.projection {
             Projection::Nothing => {}
             Projection::Document => write_document(document, &mut self.buffer),
-            Projection::Fields(outputs) => write_projection(outputs, document, &mut self.buffer),
+            Projection::Fields(outputs) => {
+                write_projection(outputs, document, self.is_from_index, &mut self.buffer);
+            }
         }
         self.sink
             .row(document, &self.buffer)

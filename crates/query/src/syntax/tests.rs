@@ -504,10 +504,10 @@ proptest! {
     fn damaged_queries_are_an_answer(
         example in prop::sample::select([EXAMPLES.as_slice(), FORMS.as_slice()].concat()),
         other in prop::sample::select([EXAMPLES.as_slice(), FORMS.as_slice()].concat()),
-        cuts in prop::array::uniform4(0.0..1.0_f64),
+        cuts in prop::array::uniform4(0..1000_usize),
     ) {
-        let at = |text: &str, part: f64| {
-            let at = (text.len() as f64 * part) as usize;
+        let at = |text: &str, thousandths: usize| {
+            let at = text.len() * thousandths / 1000;
             (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
         };
         let mut text = example.to_owned();

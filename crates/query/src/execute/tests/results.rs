@@ -415,8 +415,9 @@ fn rows_are_documents_or_projections() {
                 "@metadata.@collection": "Cars",
                 "@metadata": {
                   "@projection": true,
-                  "@change-vector": "A:1",
+                  "@change-vector": "A:1-DB",
                   "@id": "a/1",
+                  "@index-score": 0,
                   "@last-modified": "1970-01-01T00:00:01.0000000Z"
                 }
               }
@@ -431,8 +432,9 @@ fn rows_are_documents_or_projections() {
                 "F": 2.5,
                 "@metadata": {
                   "@projection": true,
-                  "@change-vector": "A:2",
+                  "@change-vector": "A:2-DB",
                   "@id": "a/2",
+                  "@index-score": 0,
                   "@last-modified": "1970-01-01T00:00:02.0000000Z"
                 }
               }
@@ -444,7 +446,7 @@ fn rows_are_documents_or_projections() {
                 "@metadata": {
                   "@collection": "Boats",
                   "Note": "m",
-                  "@change-vector": "A:8",
+                  "@change-vector": "A:8-DB",
                   "@id": "b/1",
                   "@last-modified": "1970-01-01T00:00:08.0000000Z"
                 }
@@ -460,7 +462,7 @@ fn rows_are_documents_or_projections() {
                 "@metadata": {
                   "@collection": "Cars",
                   "Note": "m",
-                  "@change-vector": "A:7",
+                  "@change-vector": "A:7-DB",
                   "@id": "aa/7",
                   "@last-modified": "1970-01-01T00:00:07.0000000Z"
                 }
