@@ -61,6 +61,9 @@ pub fn plan<'q, S: Source>(query: &'q BoundQuery, source: &S) -> Result<Plan<'q>
             ));
         }
     };
+    // An index that lacks a field, or is of other documents, cannot help.
+    let is_named = query.index_name().is_some();
+    let index = index.filter(|index| is_named || covers(query, &scope, index));
     let access = choose(query, index.as_ref());
     let index_name = match (&access, &index, &query.source) {
         (Access::Index, Some(index), _) | (_, Some(index), SourceName::Index(_)) => {
@@ -96,6 +99,23 @@ impl Plan<'_> {
     pub fn uses_index(&self) -> bool {
         self.access == Access::Index
     }
+}
+
+fn covers<P: PageRead + ?Sized>(
+    query: &BoundQuery,
+    scope: &Scope,
+    index: &IndexAccess<'_, P>,
+) -> bool {
+    let is_same_scope = match (scope, index.scope) {
+        (Scope::All, Scope::All) => true,
+        (scope, Scope::Collection(name)) => *scope != Scope::All && scope.contains(name),
+        (Scope::Collection(_), Scope::All) => false,
+    };
+    is_same_scope
+        && query
+            .index_fields()
+            .iter()
+            .all(|field| index.fields.contains(field))
 }
 
 /// A named index answers only for fields it has.

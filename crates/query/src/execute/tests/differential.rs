@@ -267,7 +267,7 @@ fn check(seed: u64, queries: usize) {
 
 #[test]
 fn index_execution_equals_evaluation() {
-    for seed in 0..40 {
+    for seed in 0..120 {
         check(seed, 12);
     }
 }

@@ -525,6 +525,48 @@ fn named_indexes_answer_for_their_fields_only() {
 }
 
 #[test]
+fn indexes_that_do_not_cover_a_query_are_not_used() {
+    let database = cars();
+    let requirement = bound("from Cars where F = 1", "{}")
+        .unwrap()
+        .index_requirement()
+        .unwrap();
+    let index = TestIndex::build(
+        &database,
+        Scope::Collection("Cars".into()),
+        &requirement.fields,
+    );
+    let reader = index.reader();
+    let source = TestSource {
+        database: &database,
+        index: Some((&index, &reader)),
+    };
+    for (text, index_name, ids) in [
+        ("from cars where F = 1", "Auto/Test", vec!["a/1"]),
+        (
+            "from Cars where F = 1 and G = 'x'",
+            "collection/Cars",
+            vec!["a/1"],
+        ),
+        (
+            "from Cars where exact(F = 1)",
+            "collection/Cars",
+            vec!["a/1"],
+        ),
+        ("from Boats where F = 1", "collection/Boats", vec!["b/1"]),
+        (
+            "from @all_docs where F = 1",
+            "collection/@all_docs",
+            vec!["a/1", "b/1"],
+        ),
+    ] {
+        let found = run(text, "{}", &source).unwrap();
+        assert_eq!(found.index_name, index_name, "{text}");
+        assert_eq!(found.ids(), ids, "{text}");
+    }
+}
+
+#[test]
 fn plans_show_what_is_done() {
     let shown = |text: &str| run_all(text).plan;
     expect![[r#"
