@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 
 use jackdaw_storage::{
-    MemoryPages, PageRead, PageWrite, StorageError, Tree, TreeMut, TreeRoot, TreeState,
+    MemoryPages, PageRead, PageWrite, ReadTransaction, StorageError, TransactionPages, Tree,
+    TreeMut, TreeRoot, TreeState, WriteTransaction,
 };
 
 /// One consistent state of the trees of an index.
@@ -34,6 +35,31 @@ pub trait IndexWrite: IndexRead {
     /// # Errors
     /// As storage has them.
     fn tree_mut(&mut self, name: &str) -> Result<TreeMut<'_, Self::PagesMut>, StorageError>;
+}
+
+impl IndexRead for ReadTransaction {
+    type Pages = ReadTransaction;
+
+    fn tree(&self, name: &str) -> Result<Option<Tree<'_, ReadTransaction>>, StorageError> {
+        self.tree(name)
+    }
+}
+
+/// A writer sees its own changes.
+impl IndexRead for WriteTransaction {
+    type Pages = TransactionPages;
+
+    fn tree(&self, name: &str) -> Result<Option<Tree<'_, TransactionPages>>, StorageError> {
+        self.tree(name)
+    }
+}
+
+impl IndexWrite for WriteTransaction {
+    type PagesMut = TransactionPages;
+
+    fn tree_mut(&mut self, name: &str) -> Result<TreeMut<'_, TransactionPages>, StorageError> {
+        self.tree_mut(name)
+    }
 }
 
 /// Trees in plain memory. No transactions: after an error the content is undefined.

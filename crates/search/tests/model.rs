@@ -13,12 +13,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use common::{Known, Model, Random, Value, universe};
+use common::{Draw, Known, Model, Value, universe};
 use jackdaw_base::number::Number;
 use jackdaw_search::{
     Analyzer, Batch, Budget, Direction, EntryId, EntrySet, IndexReader, IndexWriter, Matches,
     MemoryStore, StoredTerm, Term, TermKind,
 };
+use jackdaw_sim::Rng;
 use jackdaw_storage::MemoryPages;
 
 type Reader<'t> = IndexReader<'t, MemoryPages>;
@@ -40,7 +41,7 @@ fn seeds() -> Vec<u64> {
 fn answers_are_those_of_the_model() {
     for seed in seeds() {
         println!("JACKDAW_SEED={seed}");
-        let mut random = Random(seed);
+        let mut random = Rng::new(seed);
         let (mut store, mut writer, mut model) =
             (MemoryStore::new(), IndexWriter::new(), Model::default());
         for round in 0..6 {
@@ -55,7 +56,7 @@ fn answers_are_those_of_the_model() {
 }
 
 /// Applies some random changes to the model and gives them as a batch.
-fn random_batch(random: &mut Random, model: &mut Model, round: u64) -> Batch {
+fn random_batch(random: &mut Rng, model: &mut Model, round: u64) -> Batch {
     let mut batch = Batch::new();
     let slots = FIELDS.map(|(name, analyzer)| batch.field(name, analyzer).unwrap());
     let changes = [400, 3_500, 300, 30, 1, 700][usize::try_from(round).unwrap()];
@@ -87,7 +88,7 @@ fn delete_all(
     store: &mut MemoryStore,
     writer: &mut IndexWriter,
     model: &mut Model,
-    random: &mut Random,
+    random: &mut Rng,
     seed: u64,
 ) {
     let mut batch = Batch::new();
@@ -108,7 +109,7 @@ fn delete_all(
     }
 }
 
-fn check_everything(reader: &Reader<'_>, model: &Model, random: &mut Random, seed: u64) {
+fn check_everything(reader: &Reader<'_>, model: &Model, random: &mut Rng, seed: u64) {
     let random = RefCell::new(random);
     let report = reader.verify().unwrap();
     assert_eq!(report.damages, [], "seed {seed}");
@@ -147,7 +148,7 @@ struct FieldCheck<'a, 't> {
     model: &'a Model,
     field: jackdaw_search::FieldId,
     position: usize,
-    random: &'a RefCell<&'a mut Random>,
+    random: &'a RefCell<&'a mut Rng>,
     fold: bool,
     context: String,
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use jackdaw_base::number::Number;
+use jackdaw_sim::Rng;
 
 /// A value of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,36 +114,22 @@ pub(crate) struct Model {
     pub(crate) entries: BTreeMap<u64, Vec<Vec<&'static Known>>>,
 }
 
-/// Splitmix64.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    pub(crate) fn pick<'a, T>(&mut self, values: &'a [T]) -> &'a T {
-        &values[usize::try_from(self.below(values.len() as u64)).unwrap()]
-    }
-
+/// Draws entries out of the universe.
+pub(crate) trait Draw {
     /// Values of one field: none, one, or an array of some.
-    pub(crate) fn values(&mut self) -> Vec<&'static Known> {
-        let count = *self.pick(&[0, 1, 1, 1, 1, 3]);
-        (0..count).map(|_| self.value()).collect()
-    }
+    fn values(&mut self) -> Vec<&'static Known>;
+}
 
-    fn value(&mut self) -> &'static Known {
-        let values = universe();
-        // Half of all values are one of the first few, so that some lists grow long.
-        let limit = if self.below(2) == 0 { 5 } else { values.len() };
-        self.pick(&values[..limit])
+impl Draw for Rng {
+    fn values(&mut self) -> Vec<&'static Known> {
+        let count = *self.pick(&[0, 1, 1, 1, 1, 3]);
+        (0..count).map(|_| value(self)).collect()
     }
+}
+
+fn value(random: &mut Rng) -> &'static Known {
+    let values = universe();
+    // Half of all values are one of the first few, so that some lists grow long.
+    let limit = if random.chance(2) { 5 } else { values.len() };
+    random.pick(&values[..limit])
 }
