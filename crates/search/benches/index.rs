@@ -1,4 +1,5 @@
-//! How fast an index takes entries and answers queries, on trees in memory: no disk, no journal.
+//! How fast an index takes entries and answers queries: on trees in memory, and written to an
+//! environment on the disk of the temporary directory.
 //!
 //! `cargo bench -p jackdaw-search`. Entries are made up like a music catalog: 100,000 artists, a
 //! few of them on very many discs; titles mostly unique; disc numbers unique. Results vary between
@@ -9,10 +10,11 @@ use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use jackdaw_io::RealVfs;
 use jackdaw_search::{
     Analyzer, Batch, Budget, EntryId, EntrySet, IndexReader, IndexWriter, MemoryStore, Term,
 };
-use jackdaw_storage::MemoryPages;
+use jackdaw_storage::{Environment, MemoryPages, Options};
 
 const ENTRIES: u64 = 500_000;
 const ARTISTS: u64 = 100_000;
@@ -118,7 +120,33 @@ fn bulk(criterion: &mut Criterion) {
             spent
         });
     });
+    group.bench_function("apply_on_disk", |bencher| {
+        bencher.iter_custom(|iterations| (0..iterations).map(|_| build_on_disk()).sum());
+    });
     group.finish();
+}
+
+/// Builds the index in an environment of its own, as the server does: rebuildable, so that no
+/// commit waits for the disk. Gives the time spent applying and committing.
+fn build_on_disk() -> Duration {
+    let directory = std::env::temp_dir().join(format!("jackdaw-bench-{}", std::process::id()));
+    let environment =
+        Environment::open(RealVfs::new(), &directory, Options::rebuildable()).expect("opens");
+    let (mut writer, mut batch) = (IndexWriter::new(), Batch::new());
+    let mut spent = Duration::ZERO;
+    for start in (0..ENTRIES).step_by(16_384) {
+        fill(&mut batch, start..ENTRIES.min(start + BATCH_ENTRIES));
+        let began = Instant::now();
+        let mut transaction = environment.begin_write().expect("no other writer");
+        writer
+            .apply(&mut transaction, &batch, Some(start))
+            .expect("the disk has room");
+        transaction.commit().expect("the disk has room");
+        spent += began.elapsed();
+    }
+    drop(environment);
+    std::fs::remove_dir_all(&directory).expect("it was made above");
+    spent
 }
 
 /// Changes of entries that are there: one field of three changes, or all go.

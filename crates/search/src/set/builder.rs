@@ -4,48 +4,40 @@
 //!
 //! Invariants:
 //! - Memory is bounded by the greatest entry, not by the number of additions: first a plain list,
-//!   and bit maps of the windows touched as soon as the list would cost more than they do.
+//!   and one flat bit map as soon as the list is a quarter as large as that.
 //!
 //! Threads: one owner.
-
-use rustc_hash::FxHashMap;
 
 use super::EntrySet;
 use super::window::{AscendingBuilder, WINDOW_BITS, WINDOW_WORDS, Words, low_bits};
 use crate::EntryId;
 
-/// A list this short is never turned into bit maps: sorting it is cheaper.
+/// A list this short is never turned into a bit map: sorting it is cheaper.
 const PENDING_ENTRIES_MIN: usize = 8_192;
 
-/// Entries a window must hold on average before bit maps replace the list.
-const PENDING_PER_WINDOW: u64 = 16;
+/// Entries for each window of the bit map that the list may have: 128 bytes for its 512.
+const PENDING_PER_WINDOW: usize = 16;
 
 /// Collects entries in any order, repeats allowed.
 pub struct SetBuilder {
+    /// All entries, or those beyond the bit map once there is one.
     pending: Vec<u64>,
-    pending_max: usize,
-    /// Slot of every touched window in `words`.
-    slots: FxHashMap<u64, usize>,
+    /// Windows that the bit map will have.
+    window_count: usize,
+    /// Empty until there are many entries.
     words: Vec<Words>,
-    /// The window looked up last: runs of additions mostly stay within one.
-    last: Option<(u64, usize)>,
 }
 
 impl SetBuilder {
-    /// A builder for entries of about `0..=last`; it decides when bit maps are cheaper. Greater
-    /// entries are fine.
+    /// A builder for entries of about `0..=last`, which decides when a bit map is cheaper. Greater
+    /// entries are fine, but always kept in a list.
     #[must_use]
     pub fn new(last: EntryId) -> SetBuilder {
-        let windows = (last.0 >> WINDOW_BITS) + 1;
-        let pending_max = usize::try_from(windows.saturating_mul(PENDING_PER_WINDOW))
-            .unwrap_or(usize::MAX)
-            .max(PENDING_ENTRIES_MIN);
+        let window_count = usize::try_from((last.0 >> WINDOW_BITS) + 1).unwrap_or(usize::MAX);
         SetBuilder {
             pending: Vec::new(),
-            pending_max,
-            slots: FxHashMap::default(),
+            window_count,
             words: Vec::new(),
-            last: None,
         }
     }
 
@@ -55,18 +47,6 @@ impl SetBuilder {
         self.add_number(entry.0);
     }
 
-    #[inline]
-    pub(crate) fn add_number(&mut self, entry: u64) {
-        if self.words.is_empty() {
-            self.pending.push(entry);
-            if self.pending.len() >= self.pending_max {
-                self.spill();
-            }
-        } else {
-            self.set_bit(entry);
-        }
-    }
-
     /// Adds many entries.
     pub(crate) fn extend(&mut self, entries: &[u64]) {
         for &entry in entries {
@@ -74,43 +54,59 @@ impl SetBuilder {
         }
     }
 
-    #[cold]
-    fn spill(&mut self) {
-        for entry in std::mem::take(&mut self.pending) {
-            self.set_bit(entry);
+    #[inline]
+    fn add_number(&mut self, entry: u64) {
+        if !self.set_bit(entry) {
+            self.pending.push(entry);
+            if self.pending.len() >= PENDING_ENTRIES_MIN && self.words.is_empty() {
+                self.spill_when_due();
+            }
         }
     }
 
-    fn set_bit(&mut self, entry: u64) {
-        let number = entry >> WINDOW_BITS;
-        let slot = match self.last {
-            Some((last, slot)) if last == number => slot,
-            _ => *self.slots.entry(number).or_insert_with(|| {
-                self.words.push([0; WINDOW_WORDS]);
-                self.words.len() - 1
-            }),
+    /// False when the bit map does not reach so far.
+    #[inline]
+    fn set_bit(&mut self, entry: u64) -> bool {
+        let window = usize::try_from(entry >> WINDOW_BITS)
+            .ok()
+            .and_then(|slot| self.words.get_mut(slot));
+        let Some(words) = window else {
+            return false;
         };
-        self.last = Some((number, slot));
         let within = low_bits(entry);
-        self.words[slot][usize::from(within >> 6)] |= 1 << (within & 63);
+        words[usize::from(within >> 6)] |= 1 << (within & 63);
+        true
+    }
+
+    #[inline(never)]
+    fn spill_when_due(&mut self) {
+        if self.pending.len() / PENDING_PER_WINDOW >= self.window_count {
+            self.words = vec![[0; WINDOW_WORDS]; self.window_count];
+            let pending = std::mem::take(&mut self.pending);
+            for entry in pending {
+                if !self.set_bit(entry) {
+                    self.pending.push(entry);
+                }
+            }
+        }
     }
 
     /// The set of all entries added.
     #[must_use]
     pub fn finish(mut self) -> EntrySet {
-        if self.words.is_empty() {
-            self.pending.sort_unstable();
-            self.pending.dedup();
-            let mut ascending = AscendingBuilder::default();
-            ascending.extend(&self.pending);
-            return ascending.finish();
+        let mut low = EntrySet::new();
+        for (number, words) in (0..).zip(&self.words) {
+            low.push_words(number, words);
         }
-        let mut windows: Vec<(u64, usize)> = self.slots.into_iter().collect();
-        windows.sort_unstable();
-        let mut set = EntrySet::new();
-        for (number, slot) in windows {
-            set.push_words(number, &self.words[slot]);
+        self.pending.sort_unstable();
+        self.pending.dedup();
+        let mut high = AscendingBuilder::default();
+        high.extend(&self.pending);
+        let high = high.finish();
+        match (low.is_empty(), high.is_empty()) {
+            (true, _) => high,
+            (_, true) => low,
+            _ => low.or(&high),
         }
-        set
     }
 }
