@@ -1,1 +1,77 @@
-//! Examples: see the files beside this folder.
+//! What the examples share: albums to work on. The examples are the files beside this folder.
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use anyhow::{Context, Result};
+use jackdaw_cli::demo::DemoArchive;
+use jackdaw_cli::import::albums::AlbumParser;
+use jackdaw_cli::import::archive::{ByteSource, TarItem, TarReader, open_stream};
+use jackdaw_cli::import::parse::{EntryParser, NewDocument};
+
+/// Longest entry of an archive that is read.
+const ENTRY_BYTES_MAX: u64 = 16 << 20;
+const SEED: u64 = 1;
+
+/// The albums of an archive, one after the other. Entries that are no albums are passed over.
+pub struct Albums {
+    entries: TarReader<Box<dyn ByteSource>>,
+    content: Vec<u8>,
+    parser: AlbumParser,
+}
+
+impl Albums {
+    /// A made-up archive of `count` albums, the same on every machine.
+    ///
+    /// # Errors
+    /// None in practice: reading it takes no file.
+    pub fn invented(count: u64) -> Result<Albums> {
+        Albums::read(Box::new(DemoArchive::new(SEED, count)))
+    }
+
+    /// The albums of a file: a tar archive of xmcd entries, plain or packed with gzip or bzip2.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn of_archive(path: &Path) -> Result<Albums> {
+        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        Albums::read(Box::new(file))
+    }
+
+    fn read(file: Box<dyn Read + Send>) -> Result<Albums> {
+        let stream = open_stream(file, Arc::new(AtomicU64::new(0)), 1)?;
+        let parser = AlbumParser::new("Albums");
+        Ok(Albums {
+            entries: TarReader::new(stream),
+            content: Vec::new(),
+            parser,
+        })
+    }
+
+    fn next_album(&mut self) -> Result<Option<NewDocument>> {
+        loop {
+            self.content.clear();
+            match self.entries.next_item(&mut self.content, ENTRY_BYTES_MAX)? {
+                TarItem::End => return Ok(None),
+                TarItem::TooLong { .. } | TarItem::Damaged { .. } => {}
+                TarItem::File { name } => {
+                    if let Ok(album) = self.parser.parse(&name, &self.content) {
+                        return Ok(Some(album));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for Albums {
+    type Item = Result<NewDocument>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_album().transpose()
+    }
+}
