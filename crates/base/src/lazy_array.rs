@@ -6,9 +6,11 @@ use std::sync::OnceLock;
 
 const FAN_OUT: usize = 256;
 
+type Group<T> = Box<[OnceLock<T>]>;
+
 /// See the file head.
 pub struct LazyArray<T> {
-    groups: Box<[OnceLock<Box<[OnceLock<T>]>>]>,
+    groups: Box<[OnceLock<Group<T>>]>,
 }
 
 impl<T> LazyArray<T> {

@@ -10,3 +10,4 @@ pub mod number;
 pub mod sync;
 pub mod time;
 pub mod varint;
+pub mod width;

@@ -19,7 +19,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::environment::OpenError;
 use crate::error::StorageError;
 use crate::journal::JournalPosition;
-use crate::page::PAGE_BYTES;
+use crate::page::{PAGE_BYTES, PAGE_BYTES_U32};
 use crate::tree::TreeRoot;
 
 /// Version of all formats of this crate; readers refuse any other.
@@ -177,7 +177,7 @@ impl MetaSlot {
         let mut slot = MetaSlot {
             magic: MAGIC,
             version: FORMAT_VERSION.into(),
-            page_bytes: (PAGE_BYTES as u32).into(),
+            page_bytes: PAGE_BYTES_U32.into(),
             environment_id: meta.environment_id.0,
             sequence: meta.sequence.into(),
             synced_transaction: meta.position.transaction.into(),

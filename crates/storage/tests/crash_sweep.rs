@@ -4,6 +4,8 @@
 //!
 //! The slow suite runs the same script longer and with more images.
 
+#![expect(clippy::print_stdout, reason = "failures print their seed")]
+
 #[path = "crash/script.rs"]
 mod script;
 

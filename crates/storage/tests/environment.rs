@@ -2,6 +2,12 @@
 //!
 //! All on the simulated disk, so that nothing depends on the machine.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test stops at the first surprise and prints its seed"
+)]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -248,8 +254,8 @@ fn random_history(seed: u64) {
             if rng.below(3) == 0 {
                 assert_eq!(tree.delete(&key).unwrap(), changed.remove(&key).is_some());
             } else {
-                let len = [0, 10, 500, 3_900, 3_901, 30_000][rng.below(6) as usize];
-                let value = vec![rng.below(256) as u8; len];
+                let len = [0, 10, 500, 3_900, 3_901, 30_000][rng.below_usize(6)];
+                let value = vec![u8::try_from(rng.below(256)).unwrap(); len];
                 tree.put(&key, &value).unwrap();
                 changed.insert(key, value);
             }

@@ -128,7 +128,8 @@ impl Environment {
         }
         shared.wait_for_room();
         let writer = shared.take_writer();
-        WriteTransaction::begin(shared, writer).map_err(|(writer, error)| {
+        WriteTransaction::begin(shared, writer).map_err(|refused| {
+            let (writer, error) = *refused;
             shared.return_writer(writer);
             error
         })

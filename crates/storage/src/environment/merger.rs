@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use super::error::WriteError;
 use super::shared::{Shared, lock};
 use crate::error::StorageError;
-use crate::transaction::{TransactionId, WriteTransaction};
+use crate::transaction::WriteTransaction;
 
 /// A batch closes at this many bytes of changed pages: enough to fill a journal write many times.
 const BATCH_BYTES_MAX: usize = 16 << 20;
@@ -30,7 +30,7 @@ const IN_FLIGHT_MAX: usize = 8;
 /// What became of the transaction of an operation.
 #[derive(Clone)]
 pub(crate) enum Outcome {
-    Committed(TransactionId),
+    Committed,
     NotCommitted(StorageError),
     Unknown(StorageError),
 }
@@ -121,12 +121,12 @@ where
             done(match (result, outcome) {
                 (Some(Err(Refusal::Operation(error))), _) => Err(WriteError::Operation(error)),
                 (Some(Err(Refusal::Panicked(text))), _) => Err(WriteError::Panicked(text)),
-                (Some(Ok(value)), Outcome::Committed(_)) => Ok(value),
+                (Some(Ok(value)), Outcome::Committed) => Ok(value),
                 (Some(Ok(_)), Outcome::Unknown(error)) => Err(WriteError::Unknown(error)),
                 (_, Outcome::NotCommitted(error) | Outcome::Unknown(error)) => {
                     Err(WriteError::NotCommitted(error))
                 }
-                (None, Outcome::Committed(_)) => Err(WriteError::NotCommitted(StorageError::Full)),
+                (None, Outcome::Committed) => Err(WriteError::NotCommitted(StorageError::Full)),
             });
         })
     }
@@ -272,7 +272,8 @@ impl Shared {
     fn run_batch(self: &Arc<Self>, first: Box<dyn QueuedOperation>) {
         let mut transaction = match WriteTransaction::begin(self, self.take_writer()) {
             Ok(transaction) => transaction,
-            Err((writer, error)) => {
+            Err(refused) => {
+                let (writer, error) = *refused;
                 self.return_writer(writer);
                 return first.into_completion()(Outcome::NotCommitted(error));
             }
@@ -297,12 +298,11 @@ impl Shared {
     fn close_batch(&self, transaction: WriteTransaction, completions: Vec<Completion>) {
         if transaction.is_empty() {
             // The operations may have seen transactions that are not durable yet.
-            let id = TransactionId(transaction.id().0 - 1);
             drop(transaction);
             self.write_sealed();
             let outcome = match self.poison() {
                 Some(_) => Outcome::NotCommitted(StorageError::Poisoned),
-                None => Outcome::Committed(id),
+                None => Outcome::Committed,
             };
             return completions
                 .into_iter()

@@ -13,7 +13,7 @@ use super::shared::{Shared, UnflushedTransaction, lock};
 use super::states::CommittedState;
 use crate::error::StorageError;
 use crate::journal::{JournalPosition, TransactionRecord};
-use crate::transaction::{SealedTransaction, TransactionId};
+use crate::transaction::SealedTransaction;
 
 /// Most transactions in one journal write.
 const GROUP_TRANSACTIONS_MAX: usize = 64;
@@ -98,7 +98,7 @@ impl Shared {
             self.counters.operations.add(sealed.operation_count.into());
             drop(sealed.pin);
             for completion in sealed.completions {
-                completion(Outcome::Committed(TransactionId(transaction)));
+                completion(Outcome::Committed);
             }
         }
     }

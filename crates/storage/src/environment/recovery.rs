@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use jackdaw_base::width::to_usize;
 use jackdaw_io::{AlignedBuffer, Durability, Vfs, VfsFile};
 use rustc_hash::FxHashMap;
 
@@ -165,7 +166,7 @@ impl Replay<'_> {
     fn read(&self, page: u64, len_bytes: usize) -> Result<AlignedBuffer, StorageError> {
         let mut content = AlignedBuffer::zeroed(len_bytes);
         let start = page * PAGE_BYTES as u64;
-        let available = self.file_bytes.saturating_sub(start).min(len_bytes as u64) as usize;
+        let available = to_usize(self.file_bytes.saturating_sub(start)).min(len_bytes);
         if available > 0 {
             self.data_file
                 .read_at(&mut content[..available], start)

@@ -4,6 +4,7 @@
 //! reader copies it and then checks that it was not overwritten meanwhile (a sequence lock).
 
 use jackdaw_base::sync::{AtomicU64, Ordering};
+use jackdaw_base::width::to_usize;
 
 use crate::tree::{TREE_ROOT_BYTES, TreeRoot};
 
@@ -45,7 +46,7 @@ impl CommittedStates {
 
     /// Notes the state of `transaction`; one thread at a time.
     pub(crate) fn write(&self, transaction: u64, state: &CommittedState) {
-        let entry = &self.entries[transaction as usize % RING_LEN];
+        let entry = &self.entries[to_usize(transaction) % RING_LEN];
         entry.transaction_plus_one.store(0, Ordering::SeqCst);
         entry.page_count.store(state.page_count, Ordering::SeqCst);
         let bytes = state.catalog_root.encode();
@@ -59,7 +60,7 @@ impl CommittedStates {
 
     /// The state of `transaction`; `None` when it was overwritten.
     pub(crate) fn read(&self, transaction: u64) -> Option<CommittedState> {
-        let entry = &self.entries[transaction as usize % RING_LEN];
+        let entry = &self.entries[to_usize(transaction) % RING_LEN];
         if entry.transaction_plus_one.load(Ordering::SeqCst) != transaction + 1 {
             return None;
         }

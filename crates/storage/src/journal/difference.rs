@@ -10,6 +10,7 @@
 
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_base::varint;
+use jackdaw_base::width::low_u32;
 
 use crate::page::{PAGE_BYTES, PageNumber};
 
@@ -43,7 +44,7 @@ pub(crate) struct ApplyError;
 
 /// Hash by which recovery checks the result of an operation.
 pub(crate) fn result_hash(content: &[u8]) -> u32 {
-    xxh3_64(&content[WORD_BYTES..], 0) as u32
+    low_u32(xxh3_64(&content[WORD_BYTES..], 0))
 }
 
 /// Appends the operation that turns `previous` (zeros when absent) into `current`.

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::record::JOURNAL_UNIT_BYTES;
 use crate::meta::{EnvironmentId, FORMAT_VERSION};
-use crate::page::PAGE_BYTES;
+use crate::page::PAGE_BYTES_U32;
 
 const MAGIC: [u8; 8] = *b"JKDWJNL1";
 const NAME_PREFIX: &str = "j-";
@@ -46,7 +46,7 @@ impl JournalFileHeader {
         let mut header = JournalFileHeader {
             magic: MAGIC,
             version: FORMAT_VERSION.into(),
-            page_bytes: (PAGE_BYTES as u32).into(),
+            page_bytes: PAGE_BYTES_U32.into(),
             number: start.number.into(),
             environment_id: start.environment_id.0,
             salt: start.salt.into(),

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jackdaw_base::sync::{AtomicU64, Ordering};
+use jackdaw_base::width::to_usize;
 use jackdaw_io::{AlignedBuffer, Durability, OpenMode, OpenOptions, Vfs, VfsFile};
 
 use super::file::{JournalFileHeader, JournalFileStart, journal_name};
@@ -363,10 +364,10 @@ fn fill(file: &dyn VfsFile, len_bytes: u64, durability: Durability) -> std::io::
     if durability == Durability::None {
         return Ok(());
     }
-    let zeros = AlignedBuffer::zeroed(ZERO_CHUNK_BYTES.min(len_bytes as usize));
+    let zeros = AlignedBuffer::zeroed(ZERO_CHUNK_BYTES.min(to_usize(len_bytes)));
     let mut offset = 0;
     while offset < len_bytes {
-        let chunk = (len_bytes - offset).min(zeros.len() as u64) as usize;
+        let chunk = to_usize(len_bytes - offset).min(zeros.len());
         file.write_at(&zeros[..chunk], offset, Durability::None)?;
         offset += chunk as u64;
     }

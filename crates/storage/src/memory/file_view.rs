@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use jackdaw_base::width::to_usize;
 use jackdaw_io::Mapping;
 
 use super::ReaderPin;
@@ -38,7 +39,7 @@ impl FileView {
             return None;
         }
         // SAFETY: the offset lies inside the covered part of the mapping.
-        let first = unsafe { self.mapping.base().add(start as usize) };
+        let first = unsafe { self.mapping.base().add(to_usize(start)) };
         // SAFETY: the range is covered and readable; nothing writes it while the pin lives, by the
         // first invariant of this file.
         Some(unsafe { std::slice::from_raw_parts(first, len_bytes) })

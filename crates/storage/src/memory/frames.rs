@@ -31,7 +31,8 @@ use crate::page::PAGE_BYTES;
 
 /// Entries of one block; a block of single pages is one 2 MiB slab, a huge page. 65,536 blocks
 /// make 128 GiB of page versions.
-const ENTRIES_PER_BLOCK: usize = 256;
+const BLOCK_ENTRIES: u32 = if cfg!(loom) { 4 } else { 256 };
+const ENTRIES_PER_BLOCK: usize = BLOCK_ENTRIES as usize;
 /// Alignment of frames: that of direct I/O.
 const FRAME_ALIGNMENT: usize = 4096;
 
@@ -242,12 +243,12 @@ impl Frames {
 
     fn add_slab(&self, free: &mut FreeLists) -> Option<()> {
         let first = self.add_block(free)?;
-        let slab = allocate_bytes(ENTRIES_PER_BLOCK as u32);
+        let slab = allocate_bytes(BLOCK_ENTRIES);
         free.slabs.push(slab);
-        for position in (0..ENTRIES_PER_BLOCK).rev() {
-            let id = FrameId(first + position as u32);
+        for position in (0..BLOCK_ENTRIES).rev() {
+            let id = FrameId(first + position);
             // SAFETY: the offset stays inside the slab of 256 pages allocated above.
-            let data = unsafe { slab.add(position * PAGE_BYTES) };
+            let data = unsafe { slab.add(position as usize * PAGE_BYTES) };
             self.entry(id).data.store(data, Ordering::Release);
             free.singles.push(id);
         }
@@ -257,7 +258,7 @@ impl Frames {
     fn add_bare_block(&self, free: &mut FreeLists) -> Option<()> {
         let first = self.add_block(free)?;
         free.bare.extend(
-            (0..ENTRIES_PER_BLOCK as u32)
+            (0..BLOCK_ENTRIES)
                 .rev()
                 .map(|step| FrameId(first + step)),
         );
@@ -288,7 +289,7 @@ impl Drop for Frames {
             }
         }
         for slab in slabs {
-            free_bytes(slab, ENTRIES_PER_BLOCK as u32);
+            free_bytes(slab, BLOCK_ENTRIES);
         }
     }
 }

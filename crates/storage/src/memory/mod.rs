@@ -4,6 +4,8 @@
 mod file_view;
 mod frames;
 mod page_table;
+#[cfg(all(test, loom))]
+mod races;
 mod readers;
 
 pub(crate) use file_view::FileView;

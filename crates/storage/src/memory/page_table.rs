@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jackdaw_base::lazy_array::LazyArray;
 use jackdaw_base::sync::{AtomicU64, Ordering};
+use jackdaw_base::width::to_usize;
 
 use super::{FrameId, Frames, OwnedFrame};
 use crate::page::PageNumber;
@@ -27,7 +28,7 @@ const VALIDATED: u64 = 1;
 const FIRST_FRAME: u64 = 2;
 
 /// 32,768 pages: 256 MiB of data file for 256 KiB of memory; 65,536 leaves make 16 TiB.
-const LEAF_SLOTS: usize = 1 << 15;
+const LEAF_SLOTS: usize = if cfg!(loom) { 4 } else { 1 << 15 };
 
 /// Where a snapshot finds a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,11 +179,11 @@ impl PageTable {
 }
 
 fn leaf_position(page: PageNumber) -> usize {
-    page.0 as usize / LEAF_SLOTS
+    to_usize(page.0) / LEAF_SLOTS
 }
 
 fn slot_position(page: PageNumber) -> usize {
-    page.0 as usize % LEAF_SLOTS
+    to_usize(page.0) % LEAF_SLOTS
 }
 
 fn new_leaf() -> Box<[AtomicU64]> {

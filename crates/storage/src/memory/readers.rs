@@ -13,9 +13,10 @@
 use std::sync::{Arc, OnceLock};
 
 use jackdaw_base::sync::{AtomicU64, Ordering};
+use jackdaw_base::width::to_usize;
 
 /// Slots of one block; blocks are added as readers come.
-const SLOTS_PER_BLOCK: usize = 64;
+const SLOTS_PER_BLOCK: usize = if cfg!(loom) { 2 } else { 64 };
 /// 65,536 concurrent snapshots; each costs a cache line. More is a leak at the caller.
 const BLOCKS_MAX: usize = 1024;
 /// Slot value of nobody; snapshots are stored plus one.
@@ -80,7 +81,7 @@ impl Readers {
     }
 
     fn claim(&self) -> Option<usize> {
-        let start = self.hint.load(Ordering::Relaxed) as usize % SLOTS_PER_BLOCK;
+        let start = to_usize(self.hint.load(Ordering::Relaxed)) % SLOTS_PER_BLOCK;
         for (block_position, block) in self.blocks.iter().enumerate() {
             let block = block.get_or_init(new_block);
             for step in 0..SLOTS_PER_BLOCK {

@@ -12,7 +12,10 @@ use zerocopy::little_endian::{U16, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Length of a page: two 4 KiB sectors, fan-out above 200 with short keys.
-pub const PAGE_BYTES: usize = 8192;
+pub const PAGE_BYTES: usize = PAGE_BYTES_U32 as usize;
+
+/// [`PAGE_BYTES`] as it is stored in file headers.
+pub(crate) const PAGE_BYTES_U32: u32 = 8192;
 
 /// Length of [`PageHeader`], the part all kinds of pages share.
 pub const PAGE_HEADER_BYTES: usize = 32;

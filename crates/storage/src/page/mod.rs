@@ -14,6 +14,7 @@ pub(crate) mod validate;
 
 pub use access::{PageRead, PageWrite};
 pub use fixed_node::FIXED_VALUE_BYTES_MAX;
+pub(crate) use header::PAGE_BYTES_U32;
 pub use header::{
     PAGE_BYTES, PAGE_HEADER_BYTES, Page, PageHeader, PageKind, PageNumber, run_page_count,
 };

@@ -10,6 +10,7 @@
 //! - The summary equals the counts in the map pages as this transaction sees them.
 //! - Pages at or behind `page_count` have their bit clear; they are taken by growing the file.
 
+use jackdaw_base::width::to_usize;
 use zerocopy::little_endian::{U16, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -137,11 +138,6 @@ impl SpaceSummary {
         Ok(summary)
     }
 
-    /// Pages of the file that hold nothing.
-    pub(crate) fn free_pages(&self) -> u64 {
-        self.free_pages
-    }
-
     pub(super) fn start_undo(&mut self) -> SpaceUndo {
         self.log = Some(Vec::new());
         SpaceUndo {
@@ -224,7 +220,7 @@ impl TransactionPages {
         if u64::from(page_count) >= GROUP_PAGES {
             return Err(StorageError::ValueTooLong {
                 len_bytes: page_count as usize * PAGE_BYTES,
-                max_bytes: (GROUP_PAGES as usize - 1) * PAGE_BYTES,
+                max_bytes: to_usize(GROUP_PAGES - 1) * PAGE_BYTES,
             });
         }
         if page_count < self.space.no_run_of && self.space.free_pages >= u64::from(page_count) {
@@ -274,7 +270,7 @@ impl TransactionPages {
                 max: PageTable::PAGES_MAX,
             });
         }
-        if self.page_count % GROUP_PAGES == 0 {
+        if self.page_count.is_multiple_of(GROUP_PAGES) {
             self.add_map()?;
         }
         let number = PageNumber(self.page_count);
@@ -336,12 +332,12 @@ impl TransactionPages {
             map.set(position, is_free);
         }
         let counts: Vec<(usize, u16)> = sections
-            .map(|section| section as usize)
+            .map(to_usize)
             .map(|section| (section, map.section_free[section].get()))
             .collect();
         for (section, count) in counts {
             self.space
-                .set_count(group as usize * SECTIONS_PER_GROUP + section, count);
+                .set_count(to_usize(group) * SECTIONS_PER_GROUP + section, count);
         }
         Ok(())
     }

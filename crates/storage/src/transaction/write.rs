@@ -100,11 +100,11 @@ impl WriteTransaction {
     pub(crate) fn begin(
         shared: &Arc<Shared>,
         writer: WriterState,
-    ) -> Result<WriteTransaction, (WriterState, StorageError)> {
+    ) -> Result<WriteTransaction, Box<(WriterState, StorageError)>> {
         let snapshot = writer.transaction;
         let (pin, snapshot) = match shared.register_reader(|| snapshot) {
             Ok(registered) => registered,
-            Err(error) => return Err((writer, error)),
+            Err(error) => return Err(Box::new((writer, error))),
         };
         let pages = TransactionPages {
             shared: Arc::clone(shared),

@@ -99,7 +99,8 @@ fn change(transaction: &mut jackdaw_storage::WriteTransaction, state: &mut State
             continue;
         }
         let len = *rng.pick(&[3, 40, 40, 900, 3_901, 20_000]);
-        let value = vec![rng.below(255) as u8 + 1; len];
+        let byte = u8::try_from(rng.between(1, 255)).expect("below 256");
+        let value = vec![byte; len];
         tree.put(&key, &value).expect("sound pages");
         state.insert(key, value);
     }

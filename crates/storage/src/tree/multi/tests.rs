@@ -37,7 +37,7 @@ impl Fixture {
         assert_eq!(tree.key_count(), model.len() as u64);
         assert_eq!(
             tree.value_count(),
-            model.values().map(|set| set.len() as u64).sum()
+            model.values().map(|set| set.len() as u64).sum::<u64>()
         );
         let collect = |(key, values): (crate::page::Key<'_>, MultiValues<'_, MemoryPages>)| {
             (

@@ -1,0 +1,117 @@
+//! All interleavings of a reader, the flusher and the writer, by loom.
+//!
+//! Run with `cargo xtask test race`. What is proven: a snapshot reads its own version of a page,
+//! in scratch memory or in the file, whatever the flusher and the writer do meanwhile, and no frame
+//! is re-used while it reads.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+
+use super::{FrameId, Frames, Location, PageTable, PublishedPage, Readers};
+use crate::page::PageNumber;
+
+const PAGE: PageNumber = PageNumber(1);
+
+struct World {
+    readers: std::sync::Arc<Readers>,
+    frames: Frames,
+    table: PageTable,
+    /// Stands for the page in the data file: which version it holds.
+    file: AtomicU64,
+    visible: AtomicU64,
+}
+
+impl World {
+    fn new() -> Arc<World> {
+        Arc::new(World {
+            readers: Readers::new(),
+            frames: Frames::new(),
+            table: PageTable::new(),
+            file: AtomicU64::new(0),
+            visible: AtomicU64::new(0),
+        })
+    }
+
+    fn commit(&self, transaction: u64) -> FrameId {
+        let mut frame = self.frames.allocate(1).expect("memory");
+        self.frames.owned_mut(&mut frame)[..8].copy_from_slice(&transaction.to_le_bytes());
+        let page = std::iter::once(PublishedPage { page: PAGE, frame });
+        let id = self.table.publish(transaction, page, &self.frames)[0].1;
+        self.visible.store(transaction, Ordering::SeqCst);
+        id
+    }
+
+    fn flush(&self) {
+        let (pin, durable) = self
+            .readers
+            .register(|| self.visible.load(Ordering::SeqCst))
+            .expect("a free slot");
+        let horizon = self.readers.advance_horizon(durable);
+        let Location::Frame(frame) = self.table.find(PAGE, horizon, &self.frames) else { return };
+        let bytes = self.frames.published(frame, &pin);
+        self.file.store(number(bytes), Ordering::SeqCst);
+        drop(pin);
+        let removed = self.table.remove_flushed(&[(PAGE, frame)], &self.frames);
+        let epoch = self.readers.next_epoch();
+        self.frames.retire(removed.into_iter(), epoch);
+        self.frames.reclaim(self.readers.oldest_epoch());
+    }
+
+    /// Which version a new snapshot reads, and the snapshot.
+    fn read(&self) -> (u64, u64) {
+        let (pin, snapshot) = self
+            .readers
+            .register(|| self.visible.load(Ordering::SeqCst))
+            .expect("a free slot");
+        let found = match self.table.find(PAGE, snapshot, &self.frames) {
+            Location::Frame(frame) => {
+                let bytes = self.frames.published(frame, &pin);
+                // Time for the others to overwrite the frame.
+                thread::yield_now();
+                number(bytes)
+            }
+            Location::File { .. } => self.file.load(Ordering::SeqCst),
+        };
+        (found, snapshot)
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"))
+}
+
+#[test]
+fn reader_beside_a_flush_reads_its_version() {
+    loom::model(|| {
+        let world = World::new();
+        world.commit(1);
+        let reader = {
+            let world = Arc::clone(&world);
+            thread::spawn(move || world.read())
+        };
+        world.flush();
+        world.commit(2);
+        let (found, snapshot) = reader.join().expect("no panic");
+        assert_eq!(found, snapshot);
+    });
+}
+
+#[test]
+fn reader_beside_reuse_of_frames_reads_its_version() {
+    loom::model(|| {
+        let world = World::new();
+        world.commit(1);
+        world.commit(2);
+        let reader = {
+            let world = Arc::clone(&world);
+            thread::spawn(move || world.read())
+        };
+        world.flush();
+        // Takes the frames that the flush gave back, if it could.
+        world.commit(3);
+        world.commit(4);
+        let (found, snapshot) = reader.join().expect("no panic");
+        assert_eq!(found, snapshot);
+    });
+}
