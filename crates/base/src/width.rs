@@ -6,7 +6,10 @@
 const _: () = assert!(size_of::<usize>() == size_of::<u64>());
 
 /// A 64-bit number as a length or position in memory.
-#[expect(clippy::cast_possible_truncation, reason = "usize has 64 bits, asserted above")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "usize has 64 bits, asserted above"
+)]
 #[inline]
 #[must_use]
 pub const fn to_usize(value: u64) -> usize {
@@ -14,7 +17,10 @@ pub const fn to_usize(value: u64) -> usize {
 }
 
 /// The low 32 bits.
-#[expect(clippy::cast_possible_truncation, reason = "dropping the high half is the purpose")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "dropping the high half is the purpose"
+)]
 #[inline]
 #[must_use]
 pub const fn low_u32(value: u64) -> u32 {

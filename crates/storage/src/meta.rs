@@ -225,3 +225,32 @@ impl MetaSlot {
         xxh3_64(&bytes[..bytes.len() - size_of::<U64>()], 0)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_that_of_the_format_page() {
+        jackdaw_sim::assert_layout!(
+            "storage::meta::MetaSlot",
+            MetaSlot {
+                magic,
+                version,
+                page_bytes,
+                environment_id,
+                sequence,
+                synced_transaction,
+                journal_number,
+                journal_offset,
+                journal_chain,
+                page_count,
+                catalog_root,
+                flags,
+                salt,
+                reserved,
+                checksum
+            }
+        );
+    }
+}

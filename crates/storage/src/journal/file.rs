@@ -91,3 +91,27 @@ pub(crate) fn journal_number(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(NAME_PREFIX)?.strip_suffix(NAME_SUFFIX)?;
     (digits.len() == 16).then(|| u64::from_str_radix(digits, 16).ok())?
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_that_of_the_format_page() {
+        jackdaw_sim::assert_layout!(
+            "storage::journal::file::JournalFileHeader",
+            JournalFileHeader {
+                magic,
+                version,
+                page_bytes,
+                number,
+                environment_id,
+                salt,
+                capacity_bytes,
+                first_transaction,
+                previous_chain,
+                checksum
+            }
+        );
+    }
+}

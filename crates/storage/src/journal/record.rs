@@ -229,4 +229,32 @@ mod tests {
         assert!(RecordHeader::parse(&stored, 55, 6, 66).is_none());
         assert!(RecordHeader::parse(&stored, 55, 7, 65).is_none());
     }
+
+    #[test]
+    fn layout_is_that_of_the_format_page() {
+        jackdaw_sim::assert_layout!(
+            "storage::journal::record::RecordHeader",
+            RecordHeader {
+                magic,
+                transaction,
+                previous_chain,
+                payload_hash,
+                stored_len,
+                raw_len,
+                codec,
+                kind,
+                flags,
+                environment,
+                page_count,
+                catalog_root,
+                unix_nanos,
+                operation_count,
+                reserved,
+                raft_term,
+                raft_index,
+                reserved_words,
+                chain
+            }
+        );
+    }
 }

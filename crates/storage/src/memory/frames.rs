@@ -257,11 +257,8 @@ impl Frames {
 
     fn add_bare_block(&self, free: &mut FreeLists) -> Option<()> {
         let first = self.add_block(free)?;
-        free.bare.extend(
-            (0..BLOCK_ENTRIES)
-                .rev()
-                .map(|step| FrameId(first + step)),
-        );
+        free.bare
+            .extend((0..BLOCK_ENTRIES).rev().map(|step| FrameId(first + step)));
         Some(())
     }
 

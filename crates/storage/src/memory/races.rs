@@ -23,14 +23,22 @@ struct World {
 }
 
 impl World {
+    /// A world in which every lazily made array exists: the checker does not see the standard
+    /// library's once-cells, by which real threads learn of them.
     fn new() -> Arc<World> {
-        Arc::new(World {
+        let world = World {
             readers: Readers::new(),
             frames: Frames::new(),
             table: PageTable::new(),
             file: AtomicU64::new(0),
             visible: AtomicU64::new(0),
-        })
+        };
+        drop(world.readers.register(|| 0));
+        world
+            .frames
+            .release(world.frames.allocate(1).expect("memory"));
+        world.table.mark_validated(PAGE);
+        Arc::new(world)
     }
 
     fn commit(&self, transaction: u64) -> FrameId {
@@ -48,7 +56,9 @@ impl World {
             .register(|| self.visible.load(Ordering::SeqCst))
             .expect("a free slot");
         let horizon = self.readers.advance_horizon(durable);
-        let Location::Frame(frame) = self.table.find(PAGE, horizon, &self.frames) else { return };
+        let Location::Frame(frame) = self.table.find(PAGE, horizon, &self.frames) else {
+            return;
+        };
         let bytes = self.frames.published(frame, &pin);
         self.file.store(number(bytes), Ordering::SeqCst);
         drop(pin);

@@ -12,7 +12,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use jackdaw_base::sync::{AtomicU64, Ordering};
+use jackdaw_base::sync::{AtomicU64, Ordering, fence};
 use jackdaw_base::width::to_usize;
 
 /// Slots of one block; blocks are added as readers come.
@@ -72,8 +72,12 @@ impl Readers {
         loop {
             let snapshot = visible();
             slot.epoch
-                .store(self.epoch.load(Ordering::SeqCst), Ordering::SeqCst);
-            slot.snapshot_plus_one.store(snapshot + 1, Ordering::SeqCst);
+                .store(self.epoch.load(Ordering::Acquire), Ordering::Release);
+            slot.snapshot_plus_one
+                .store(snapshot + 1, Ordering::Release);
+            // Pairs with the fences of `advance_horizon` and `oldest_epoch`: either they see this
+            // slot, or what follows here sees the horizon and the page table they left.
+            fence(Ordering::SeqCst);
             if self.horizon.load(Ordering::SeqCst) <= snapshot {
                 return Some((pin, snapshot));
             }
@@ -114,6 +118,7 @@ impl Readers {
     /// active readers allow: the smaller of `wanted` and the oldest registered snapshot.
     pub(crate) fn advance_horizon(&self, wanted: u64) -> u64 {
         self.horizon.store(wanted, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         let allowed = self
             .oldest_snapshot()
             .map_or(wanted, |oldest| oldest.min(wanted));
@@ -139,6 +144,7 @@ impl Readers {
 
     /// The epoch in which the longest running reader started; the current one without readers.
     pub(crate) fn oldest_epoch(&self) -> u64 {
+        fence(Ordering::SeqCst);
         let current = self.epoch.load(Ordering::SeqCst);
         self.slots()
             .filter(|slot| {

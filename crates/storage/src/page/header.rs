@@ -211,4 +211,21 @@ mod tests {
         assert_eq!(page.header().overflow_len(), 0x1234_5678);
         assert_eq!(page.bytes()[26..30], 0x1234_5678_u32.to_le_bytes());
     }
+
+    #[test]
+    fn layout_is_that_of_the_format_page() {
+        jackdaw_sim::assert_layout!(
+            "storage::page::header::PageHeader",
+            PageHeader {
+                checksum,
+                page_number,
+                transaction_id,
+                kind,
+                flags,
+                lower,
+                upper,
+                aux
+            }
+        );
+    }
 }

@@ -352,3 +352,20 @@ fn wrong_count(group: u64) -> StorageError {
     };
     StorageError::corrupt_page(PageNumber(group * GROUP_PAGES), what)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_that_of_the_format_page() {
+        jackdaw_sim::assert_layout!(
+            "storage::transaction::space::SpaceMap",
+            SpaceMap {
+                section_free,
+                free,
+                unused
+            }
+        );
+    }
+}

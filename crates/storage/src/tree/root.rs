@@ -236,3 +236,26 @@ impl TreeState {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_that_of_the_format_page() {
+        jackdaw_sim::assert_layout!(
+            "storage::tree::root::TreeRoot",
+            TreeRoot {
+                root_page,
+                entry_count,
+                kind,
+                depth,
+                flags,
+                value_width,
+                zero,
+                page_count,
+                value_count
+            }
+        );
+    }
+}
