@@ -1,0 +1,140 @@
+//! News of committed changes: who waits for them, who is told, what is counted.
+//!
+//! `database` and `import` report here from the engine's thread once a transaction is durable;
+//! index workers and the server listen.
+//!
+//! Threads: any. Listeners run on the engine's thread and must not block.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+
+use crate::record::Etag;
+use crate::store::Applied;
+
+/// Documents changed by one operation, told once it is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// First etag given.
+    pub first_etag: Etag,
+    /// Last etag given.
+    pub last_etag: Etag,
+    /// Documents stored.
+    pub puts: u64,
+    /// Documents removed.
+    pub deletes: u64,
+}
+
+/// What a database did since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Documents stored or removed.
+    pub writes: u64,
+    /// Documents read by callers.
+    pub reads: u64,
+    /// Queries run.
+    pub queries: u64,
+}
+
+type Callback = Arc<dyn Fn(&Change) + Send + Sync>;
+
+/// Keeps a callback registered; dropping it ends the calls.
+#[must_use = "dropping it ends the calls"]
+pub struct Listener {
+    hub: Weak<Hub>,
+    number: u64,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(hub) = self.hub.upgrade() {
+            let mut listeners = hub
+                .listeners
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            listeners.retain(|(number, _)| *number != self.number);
+        }
+    }
+}
+
+/// See the file head.
+#[derive(Default)]
+pub(crate) struct Hub {
+    last_etag: Mutex<Etag>,
+    moved: Condvar,
+    listeners: RwLock<Vec<(u64, Callback)>>,
+    next_listener: AtomicU64,
+    writes: AtomicU64,
+    reads: AtomicU64,
+    queries: AtomicU64,
+}
+
+impl Hub {
+    pub(crate) fn new(last_etag: Etag) -> Hub {
+        Hub {
+            last_etag: Mutex::new(last_etag),
+            ..Hub::default()
+        }
+    }
+
+    /// Reports a durable operation.
+    pub(crate) fn report(&self, applied: &Applied) {
+        if applied.last_etag == applied.etag_before {
+            return;
+        }
+        self.writes
+            .fetch_add(applied.puts + applied.deletes, Ordering::Relaxed);
+        {
+            let mut last = self.lock();
+            *last = applied.last_etag.max(*last);
+        }
+        self.moved.notify_all();
+        let change = Change {
+            first_etag: Etag(applied.etag_before.0 + 1),
+            last_etag: applied.last_etag,
+            puts: applied.puts,
+            deletes: applied.deletes,
+        };
+        let listeners = self
+            .listeners
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        for (_, callback) in &listeners {
+            callback(&change);
+        }
+    }
+
+    pub(crate) fn listen(
+        self: &Arc<Hub>,
+        callback: impl Fn(&Change) + Send + Sync + 'static,
+    ) -> Listener {
+        let number = self.next_listener.fetch_add(1, Ordering::Relaxed);
+        let mut listeners = self
+            .listeners
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        listeners.push((number, Arc::new(callback)));
+        Listener {
+            hub: Arc::downgrade(self),
+            number,
+        }
+    }
+
+    pub(crate) fn count_reads(&self, count: u64) {
+        self.reads.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        Counters {
+            writes: self.writes.load(Ordering::Relaxed),
+            reads: self.reads.load(Ordering::Relaxed),
+            queries: self.queries.load(Ordering::Relaxed),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Etag> {
+        self.last_etag
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

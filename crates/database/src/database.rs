@@ -1,0 +1,376 @@
+//! One database: its environment, its identity, and how changes get in.
+//!
+//! Changes are prepared on the caller's thread, queued for the engine's writer thread, and answered
+//! when they are durable. Reading takes a [`Snapshot`].
+//!
+//! Invariants:
+//! - What is queued holds no handle of the database: the last handle is never dropped by an engine
+//!   thread that the drop would have to wait for.
+//!
+//! Threads: shared by all.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+
+use jackdaw_base::time::UnixTicks;
+use jackdaw_io::Vfs;
+use jackdaw_storage::{Environment, Options, PAGE_BYTES, StorageError, WriteTransaction};
+
+use crate::changes::{Change, Counters, Hub, Listener};
+use crate::command::{Command, CommandResult};
+use crate::error::{OpenError, ReadError, WriteError};
+use crate::hilo::{self, HiloRange, HiloRequest};
+use crate::identity::DatabaseId;
+use crate::prepared::Prepared;
+use crate::record::Etag;
+use crate::snapshot::{CollectionNames, Snapshot};
+use crate::store::trees::{self, SETTINGS, tree};
+use crate::store::{Applied, State, apply, set_identity};
+
+const ID_KEY: &[u8] = b"database_id";
+const FORMAT_KEY: &[u8] = b"format";
+/// Version of the whole of the trees.
+const FORMAT: u8 = 1;
+/// Directory of the documents' environment inside the database's.
+const DOCUMENTS_DIRECTORY: &str = "documents";
+
+/// How a database is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DatabaseOptions {
+    /// The environment of the documents.
+    pub documents: Options,
+}
+
+/// What snapshots and queued operations share with the database.
+pub(crate) struct Core {
+    pub(crate) vfs: Arc<dyn Vfs>,
+    pub(crate) id: DatabaseId,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) names: Mutex<Arc<CollectionNames>>,
+}
+
+impl Core {
+    /// The present moment.
+    pub(crate) fn now(&self) -> UnixTicks {
+        UnixTicks(i64::try_from(self.vfs.unix_nanos() / 100).unwrap_or(i64::MAX))
+    }
+
+    /// A random id in the form of a version 4 UUID.
+    pub(crate) fn random_id(&self) -> String {
+        let mut bytes = [0; 16];
+        self.vfs.fill_random(&mut bytes);
+        let bits = u128::from_be_bytes(bytes);
+        let bits = bits & !(0xf << 76) | (4 << 76);
+        let bits = bits & !(0x3 << 62) | (2 << 62);
+        let hex = format!("{bits:032x}");
+        let parts = [
+            &hex[..8],
+            &hex[8..12],
+            &hex[12..16],
+            &hex[16..20],
+            &hex[20..],
+        ];
+        parts.join("-")
+    }
+}
+
+/// A moment's numbers; see [`Database::statistics`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DatabaseStatistics {
+    /// Documents.
+    pub document_count: u64,
+    /// Tombstones.
+    pub tombstone_count: u64,
+    /// Collections that ever had a document.
+    pub collection_count: u64,
+    /// Etag of the last change.
+    pub last_etag: Etag,
+    /// Bytes of the data file of the documents, with what it grew ahead.
+    pub data_bytes: u64,
+    /// Bytes of its pages that hold something.
+    pub used_bytes: u64,
+    /// Journal bytes that a restart would read.
+    pub journal_bytes: u64,
+    /// Bytes of changes in memory that are not in the data file yet.
+    pub scratch_bytes: u64,
+    /// What it did since it was opened.
+    pub counters: Counters,
+}
+
+/// A database. Dropping the last handle closes it.
+pub struct Database {
+    name: String,
+    core: Arc<Core>,
+    documents: Environment,
+    directory: Directory,
+}
+
+/// Removes the directory when the database is gone; the last field of [`Database`].
+struct Directory {
+    vfs: Arc<dyn Vfs>,
+    path: PathBuf,
+    is_deleted: AtomicBool,
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if self.is_deleted.load(Ordering::Relaxed)
+            && let Err(error) = self.vfs.remove_directory(&self.path)
+        {
+            // The next start of the set removes what it does not know.
+            tracing::warn!(path = %self.path.display(), %error, "a deleted database stays on disk");
+        }
+    }
+}
+
+impl Database {
+    /// Opens the database in `directory`, creating it when that is missing or empty.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(
+        vfs: Arc<dyn Vfs>,
+        directory: &Path,
+        name: &str,
+        options: &DatabaseOptions,
+    ) -> Result<Database, OpenError> {
+        let path = directory.join(DOCUMENTS_DIRECTORY);
+        let documents = Environment::open(Arc::clone(&vfs), &path, options.documents)?;
+        let mut new_id = [0; 16];
+        vfs.fill_random(&mut new_id);
+        documents
+            .write(move |transaction| create(transaction, new_id))
+            .map_err(WriteError::from)?;
+        let transaction = documents.read()?;
+        let settings = tree(&transaction, SETTINGS)?;
+        check_format(settings.get(FORMAT_KEY)?)?;
+        let id = settings
+            .get(ID_KEY)?
+            .and_then(|bytes| bytes.try_into().ok());
+        let id = id.ok_or_else(|| ReadError::damaged("the identity of the database"))?;
+        let core = Core {
+            vfs: Arc::clone(&vfs),
+            id: DatabaseId::new(id),
+            hub: Arc::new(Hub::new(State::load(&settings)?.last_etag)),
+            names: Mutex::default(),
+        };
+        drop(transaction);
+        Ok(Database {
+            name: name.to_owned(),
+            core: Arc::new(core),
+            documents,
+            directory: Directory {
+                vfs,
+                path: directory.to_owned(),
+                is_deleted: AtomicBool::new(false),
+            },
+        })
+    }
+
+    /// Its name in the spelling of its creation.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its identity.
+    #[must_use]
+    pub fn id(&self) -> &DatabaseId {
+        &self.core.id
+    }
+
+    /// Removes the files when the last handle is dropped.
+    pub(crate) fn delete_on_close(&self) {
+        self.directory.is_deleted.store(true, Ordering::Relaxed);
+    }
+
+    /// All documents as they are now: durable, and of one moment.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn read(&self) -> Result<Snapshot, ReadError> {
+        Snapshot::new(self.documents.read()?, Arc::clone(&self.core))
+    }
+
+    /// Carries out commands as one transaction and waits until it is durable. All happen or none.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn batch(&self, commands: Vec<Command>) -> Result<Vec<CommandResult>, WriteError> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.submit_batch(commands, move |outcome| {
+            let _ = sender.send(outcome);
+        });
+        received(&receiver)
+    }
+
+    /// [`Database::batch`] without waiting: `done` is called with the outcome on a thread of the
+    /// engine. It must not block, nor hold the last handle of this database.
+    pub fn submit_batch(
+        &self,
+        commands: Vec<Command>,
+        done: impl FnOnce(Result<Vec<CommandResult>, WriteError>) + Send + 'static,
+    ) {
+        match Prepared::from_commands(commands, || self.core.random_id()) {
+            Ok(prepared) => self.submit(prepared, done),
+            Err(error) => done(Err(error)),
+        }
+    }
+
+    /// [`Database::submit_batch`] for changes that were prepared already.
+    pub fn submit(
+        &self,
+        prepared: Prepared,
+        done: impl FnOnce(Result<Vec<CommandResult>, WriteError>) + Send + 'static,
+    ) {
+        if let Err(error) = prepared.check_len() {
+            return done(Err(error));
+        }
+        self.submit_operation(
+            move |transaction, core| {
+                let applied = apply(transaction, &core.id, core.now(), &prepared, true)?;
+                Ok(((), applied))
+            },
+            move |outcome| done(outcome.map(|((), applied)| applied.results)),
+        );
+    }
+
+    /// Queues an operation; what it changed is reported before `done` is called.
+    pub(crate) fn submit_operation<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&mut WriteTransaction, &Core) -> Result<(T, Applied), WriteError>
+        + Send
+        + 'static,
+        done: impl FnOnce(Result<(T, Applied), WriteError>) + Send + 'static,
+    ) {
+        let core = Arc::clone(&self.core);
+        let hub = Arc::clone(&self.core.hub);
+        self.documents.submit_then(
+            move |transaction| operation(transaction, &core),
+            move |outcome| {
+                if let Ok((_, applied)) = &outcome {
+                    hub.report(applied);
+                }
+                done(outcome.map_err(WriteError::from));
+            },
+        );
+    }
+
+    fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&mut WriteTransaction, &Core) -> Result<(T, Applied), WriteError>
+        + Send
+        + 'static,
+    ) -> Result<T, WriteError> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.submit_operation(operation, move |outcome| {
+            let _ = sender.send(outcome);
+        });
+        received(&receiver).map(|(value, _)| value)
+    }
+
+    /// Takes the next range of numbers for a client's ids.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn hilo_next(&self, request: HiloRequest) -> Result<HiloRange, WriteError> {
+        self.run(move |transaction, core| hilo::next(transaction, &core.id, core.now(), &request))
+    }
+
+    /// Takes back the numbers above `last` of the range that ended with `end`, if no other range
+    /// of the tag was given since.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn hilo_return(&self, tag: &str, end: i64, last: i64) -> Result<(), WriteError> {
+        let tag = tag.to_owned();
+        self.run(move |transaction, core| {
+            let now = core.now();
+            let applied = hilo::give_back(transaction, &core.id, now, &tag, end, last)?;
+            Ok(((), applied))
+        })
+    }
+
+    /// Sets the last number of the `prefix|` ids of a prefix, which ends with the bar; a smaller
+    /// one than there is only when `force` is given. Gives the number in force.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn seed_identity(&self, prefix: &str, value: i64, force: bool) -> Result<i64, WriteError> {
+        let prefix = prefix.to_owned();
+        crate::names::fold_id(&prefix)?;
+        self.run(move |transaction, _| {
+            let value = set_identity(&prefix, value, force, transaction)?;
+            Ok((value, Applied::default()))
+        })
+    }
+
+    /// Calls `callback` after each durable change until the listener is dropped. It runs on a
+    /// thread of the engine and must not block, nor hold the last handle of this database.
+    pub fn on_change(&self, callback: impl Fn(&Change) + Send + Sync + 'static) -> Listener {
+        self.core.hub.listen(callback)
+    }
+
+    /// What it did since it was opened.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.core.hub.counters()
+    }
+
+    /// Numbers of this moment. O(1).
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn statistics(&self) -> Result<DatabaseStatistics, ReadError> {
+        let snapshot = self.read()?;
+        let storage = self.documents.statistics();
+        Ok(DatabaseStatistics {
+            document_count: snapshot.count(),
+            tombstone_count: snapshot.tombstone_count()?,
+            collection_count: snapshot.collection_count(),
+            last_etag: snapshot.last_etag(),
+            data_bytes: storage.file_bytes,
+            used_bytes: storage.page_count * PAGE_BYTES as u64,
+            journal_bytes: storage.journal_live_bytes,
+            scratch_bytes: storage.scratch_bytes,
+            counters: self.counters(),
+        })
+    }
+
+    /// The environment of the documents, for checks and backups.
+    #[must_use]
+    pub fn documents(&self) -> &Environment {
+        &self.documents
+    }
+}
+
+/// Waits for the answer of an operation.
+fn received<T>(receiver: &mpsc::Receiver<Result<T, WriteError>>) -> Result<T, WriteError> {
+    let lost = || Err(WriteError::Unknown(StorageError::Poisoned));
+    receiver.recv().unwrap_or_else(|_| lost())
+}
+
+/// Makes the trees of a new database; changes nothing in one that is there.
+fn create(transaction: &mut WriteTransaction, id: [u8; 16]) -> Result<(), WriteError> {
+    if transaction.tree(SETTINGS)?.is_some() {
+        return Ok(());
+    }
+    trees::create(transaction)?;
+    let mut settings = transaction.tree_mut(SETTINGS)?;
+    settings.put(FORMAT_KEY, &[FORMAT])?;
+    settings.put(ID_KEY, &id)?;
+    State::default().store(transaction)
+}
+
+fn check_format(stored: Option<&[u8]>) -> Result<(), OpenError> {
+    match stored {
+        Some([FORMAT]) => Ok(()),
+        Some([found]) => Err(OpenError::Version {
+            found: *found,
+            supported: FORMAT,
+        }),
+        _ => Err(ReadError::damaged("the format of the database").into()),
+    }
+}

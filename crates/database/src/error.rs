@@ -1,0 +1,228 @@
+//! Errors of documents and databases, by what the caller has to do.
+//!
+//! Texts are sentences for users and operators; the server maps each variant to its external name.
+//!
+//! Invariants:
+//! - An error of a batch means that nothing of the batch was written, except [`WriteError::Unknown`].
+
+use jackdaw_storage::{OpenError as StorageOpenError, StorageError};
+
+use crate::record::DocumentNumber;
+
+/// Why documents could not be read. Nothing was changed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The storage engine refused or found damage.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A stored record contradicts its format or the other trees: restore it from a backup.
+    #[error("{what} is damaged{}", number.map(|n| format!(" (document number {})", n.0)).unwrap_or_default())]
+    Damaged {
+        /// What is damaged.
+        what: &'static str,
+        /// The document, when it is about one.
+        number: Option<DocumentNumber>,
+    },
+}
+
+impl ReadError {
+    #[cold]
+    pub(crate) fn damaged(what: &'static str) -> ReadError {
+        ReadError::Damaged { what, number: None }
+    }
+
+    #[cold]
+    pub(crate) fn damaged_document(what: &'static str, number: DocumentNumber) -> ReadError {
+        let number = Some(number);
+        ReadError::Damaged { what, number }
+    }
+}
+
+/// Why a change was not made. Nothing of its batch was written, unless it says otherwise.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The document is not as the caller expected: load it again, then retry.
+    #[error(
+        "document '{id}' has {}, but {} was called with {}",
+        vector(actual.as_deref()), if *delete { "delete" } else { "put" }, vector(Some(expected))
+    )]
+    Conflict {
+        /// The id as the caller gave it.
+        id: String,
+        /// The change vector expected; empty when the document must not exist.
+        expected: String,
+        /// Its change vector; `None` when it does not exist.
+        actual: Option<String>,
+        /// Whether it was to be deleted.
+        delete: bool,
+    },
+    /// A document cannot move to another collection: delete it and create it again.
+    #[error("document '{id}' is in collection '{from}' and cannot move to '{to}'")]
+    CollectionMismatch {
+        /// The id.
+        id: String,
+        /// Its collection.
+        from: String,
+        /// The collection the caller gave.
+        to: String,
+    },
+    /// The id cannot be one.
+    #[error("the document id '{id}' cannot be used: {why}")]
+    InvalidId {
+        /// The id, cut when it is long.
+        id: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// `@collection` is no text, or too long.
+    #[error("the collection of document '{id}' cannot be used: {why}")]
+    InvalidCollection {
+        /// The id.
+        id: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The body or the metadata of a document is not a JSON object.
+    #[error("{what} of document '{id}' must be a JSON object")]
+    NotAnObject {
+        /// The id.
+        id: String,
+        /// Body or metadata.
+        what: &'static str,
+    },
+    /// The batch is larger than one transaction may be.
+    #[error("a batch of {len_bytes} bytes is too large: the limit is {max_bytes} bytes")]
+    TooLarge {
+        /// Bytes of its documents.
+        len_bytes: usize,
+        /// The limit.
+        max_bytes: usize,
+    },
+    /// An earlier batch of the same import failed.
+    #[error("an earlier batch of this import was not stored, so this one was not either")]
+    EarlierBatch,
+    /// What is stored could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Nothing was written; retrying is correct once the cause is gone (a full disk, say).
+    #[error("nothing was written: {0}")]
+    NotCommitted(StorageError),
+    /// Known after reopening; all or nothing.
+    #[error("whether this was written is unknown until the database is reopened: {0}")]
+    Unknown(StorageError),
+    /// A mistake of the program was caught; nothing was written.
+    #[error("a mistake in the program was caught and the change taken back: {0}")]
+    Panicked(String),
+}
+
+fn vector(vector: Option<&str>) -> String {
+    match vector {
+        None => "no change vector (it does not exist)".to_owned(),
+        Some("") => "an empty change vector (it must not exist)".to_owned(),
+        Some(text) => format!("change vector {text}"),
+    }
+}
+
+impl From<StorageError> for WriteError {
+    fn from(error: StorageError) -> WriteError {
+        WriteError::Read(ReadError::Storage(error))
+    }
+}
+
+impl From<jackdaw_storage::WriteError<WriteError>> for WriteError {
+    fn from(error: jackdaw_storage::WriteError<WriteError>) -> WriteError {
+        use jackdaw_storage::WriteError as Storage;
+        match error {
+            Storage::Operation(error) => error,
+            Storage::NotCommitted(error) => WriteError::NotCommitted(error),
+            Storage::Unknown(error) => WriteError::Unknown(error),
+            Storage::Panicked(text) => WriteError::Panicked(text),
+            other => WriteError::Panicked(other.to_string()),
+        }
+    }
+}
+
+/// Why a database could not be opened. Nothing on disk was changed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The environment could not be opened.
+    #[error(transparent)]
+    Environment(#[from] StorageOpenError),
+    /// It holds documents of a later version of the product.
+    #[error("the documents have format {found}, this version reads up to {supported}")]
+    Version {
+        /// Format found.
+        found: u8,
+        /// Latest format known here.
+        supported: u8,
+    },
+    /// Its settings could not be read or written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// What is stored could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The machine refused.
+    #[error("{what} of {} failed: {source}", path.display())]
+    Io {
+        /// What was attempted.
+        what: &'static str,
+        /// The file or directory.
+        path: std::path::PathBuf,
+        /// The system's answer.
+        source: std::sync::Arc<std::io::Error>,
+    },
+}
+
+impl From<StorageError> for OpenError {
+    fn from(error: StorageError) -> OpenError {
+        OpenError::Read(ReadError::Storage(error))
+    }
+}
+
+/// Why a set of databases did not do what was asked.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetError {
+    /// A database of that name is there already, in some spelling.
+    #[error("a database named '{0}' exists already")]
+    Exists(String),
+    /// There is no database of that name.
+    #[error("there is no database named '{0}'")]
+    Missing(String),
+    /// The name cannot be one.
+    #[error("the database name '{name}' cannot be used: {why}")]
+    InvalidName {
+        /// The name, cut when it is long.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The catalog could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The database could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
+
+/// Any error of this crate, for callers that only pass it on.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DatabaseError {
+    /// Reading.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Writing.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Opening.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Databases as a whole.
+    #[error(transparent)]
+    Set(#[from] SetError),
+}

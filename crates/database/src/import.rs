@@ -1,0 +1,157 @@
+//! Bulk import: a stream of large batches, of which some are always on their way.
+//!
+//! While the journal writes batch N, the writer thread carries out N+1 and the caller prepares
+//! N+2. A batch is one operation: it is stored whole, together with the caller's progress marker,
+//! or not at all.
+//!
+//! Invariants:
+//! - Batches become durable in the order in which they were given; after one that failed none is
+//!   carried out, so a marker never claims what is not there.
+//! - Storing the same documents again gives the same content: an import may go on from its marker
+//!   after any end of the process.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+
+use crate::database::Database;
+use crate::error::WriteError;
+use crate::prepared::Prepared;
+use crate::store::trees::MARKERS;
+use crate::store::{Applied, apply};
+
+/// Batches that may be on their way; a caller with one more waits.
+const IN_FLIGHT_MAX: usize = 4;
+
+/// What an import did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImportTotals {
+    /// Batches that are durable.
+    pub batches: u64,
+    /// Documents stored by them.
+    pub documents: u64,
+}
+
+type Outcome = Result<(Prepared, Applied), WriteError>;
+
+/// Takes batches for one database. Dropping it lets what is on its way go on unseen; call
+/// [`Importer::finish`] to know.
+pub struct Importer {
+    database: Arc<Database>,
+    sender: mpsc::Sender<Outcome>,
+    receiver: mpsc::Receiver<Outcome>,
+    in_flight: usize,
+    spare: Vec<Prepared>,
+    has_failed: Arc<AtomicBool>,
+    failure: Option<WriteError>,
+    totals: ImportTotals,
+}
+
+impl Importer {
+    /// An importer into `database`.
+    #[must_use]
+    pub fn new(database: Arc<Database>) -> Importer {
+        let (sender, receiver) = mpsc::channel();
+        Importer {
+            database,
+            sender,
+            receiver,
+            in_flight: 0,
+            spare: Vec::new(),
+            has_failed: Arc::default(),
+            failure: None,
+            totals: ImportTotals::default(),
+        }
+    }
+
+    /// An empty batch, with the memory of one that is through.
+    pub fn prepared(&mut self) -> Prepared {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Hands a batch over, with the bytes to keep under a name as of this batch. Waits while four
+    /// batches are on their way. A few thousand documents or a few MiB make a good batch.
+    ///
+    /// # Errors
+    /// What became of an earlier batch: nothing after that one was stored, this one included.
+    pub fn write(
+        &mut self,
+        batch: Prepared,
+        marker: Option<(&str, &[u8])>,
+    ) -> Result<(), WriteError> {
+        while self.in_flight >= IN_FLIGHT_MAX {
+            self.receive();
+        }
+        self.check()?;
+        batch.check_len()?;
+        let marker = marker.map(|(name, bytes)| (name.to_owned(), bytes.to_owned()));
+        let has_failed = Arc::clone(&self.has_failed);
+        let failing = Arc::clone(&self.has_failed);
+        let sender = self.sender.clone();
+        self.in_flight += 1;
+        self.database.submit_operation(
+            move |transaction, core| {
+                // Whatever ends this early, a panic included, leaves the flag raised for those that
+                // come later in the same transaction.
+                if has_failed.swap(true, Ordering::AcqRel) {
+                    return Err(WriteError::EarlierBatch);
+                }
+                let applied = apply(transaction, &core.id, core.now(), &batch, false)?;
+                if let Some((name, bytes)) = marker {
+                    transaction
+                        .tree_mut(MARKERS)?
+                        .put(name.as_bytes(), &bytes)?;
+                }
+                has_failed.store(false, Ordering::Release);
+                Ok((batch, applied))
+            },
+            move |outcome| {
+                if outcome.is_err() {
+                    failing.store(true, Ordering::Release);
+                }
+                let _ = sender.send(outcome);
+            },
+        );
+        Ok(())
+    }
+
+    /// Waits until everything handed over is durable.
+    ///
+    /// # Errors
+    /// What became of the first batch that failed; those before it are stored.
+    pub fn flush(&mut self) -> Result<ImportTotals, WriteError> {
+        while self.in_flight > 0 {
+            self.receive();
+        }
+        self.check()?;
+        Ok(self.totals)
+    }
+
+    /// [`Importer::flush`], and no more.
+    ///
+    /// # Errors
+    /// As [`Importer::flush`].
+    pub fn finish(mut self) -> Result<ImportTotals, WriteError> {
+        self.flush()
+    }
+
+    /// Takes one answer in.
+    fn receive(&mut self) {
+        let lost = || Err(WriteError::Panicked("an answer was lost".to_owned()));
+        self.in_flight -= 1;
+        match self.receiver.recv().unwrap_or_else(|_| lost()) {
+            Ok((mut batch, applied)) => {
+                self.totals.batches += 1;
+                self.totals.documents += applied.puts;
+                batch.clear();
+                self.spare.push(batch);
+            }
+            Err(error) => {
+                self.failure.get_or_insert(error);
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), WriteError> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+}

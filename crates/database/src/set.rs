@@ -1,0 +1,361 @@
+//! The databases of a data directory: a catalog of names, and a directory for each database.
+//!
+//! `catalog/` is an environment that knows names, numbers and records; `databases/<number>/` holds
+//! one database. Databases are opened when they are first asked for.
+//!
+//! Invariants:
+//! - A database exists when the catalog says so. Directories it does not know are left over from
+//!   an interrupted creation or deletion, and removed when the set is opened.
+//! - Numbers are never used twice, so a name that is deleted and created again gets a new place.
+//!
+//! Threads: any. Creating and deleting wait for the disk.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use jackdaw_io::Vfs;
+use jackdaw_storage::{Environment, Options, WriteTransaction};
+
+use crate::database::{Database, DatabaseOptions};
+use crate::error::{OpenError, ReadError, SetError, WriteError};
+use crate::names::check_database;
+
+const CATALOG_DIRECTORY: &str = "catalog";
+const DATABASES_DIRECTORY: &str = "databases";
+/// Lower-cased name to entry.
+const ENTRIES: &str = "databases";
+/// Numbers of the set as a whole.
+const COUNTERS: &str = "counters";
+const LAST_NUMBER_KEY: &[u8] = b"last_number";
+const LAST_INDEX_KEY: &[u8] = b"last_index";
+const ENTRY_VERSION: u8 = 1;
+const ENTRY_HEAD_BYTES: usize = 24;
+
+/// What the catalog knows of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabaseEntry {
+    /// Its name in the spelling of its creation.
+    pub name: String,
+    /// Grows with each change of any entry; of this entry's last change.
+    pub index: u64,
+    /// The text that [`DatabaseSet::create`] or [`DatabaseSet::set_record`] was given.
+    pub record: String,
+}
+
+enum Slot {
+    Closed,
+    Open(Arc<Database>),
+    Deleted,
+}
+
+struct Known {
+    number: u64,
+    name: String,
+    entry: Mutex<DatabaseEntry>,
+    slot: Mutex<Slot>,
+}
+
+/// All databases of a data directory.
+pub struct DatabaseSet {
+    vfs: Arc<dyn Vfs>,
+    directory: PathBuf,
+    options: DatabaseOptions,
+    catalog: Environment,
+    known: RwLock<BTreeMap<String, Arc<Known>>>,
+    /// Held while the catalog changes.
+    changing: Mutex<()>,
+}
+
+impl DatabaseSet {
+    /// Opens a data directory, creating it when it is missing or empty.
+    ///
+    /// # Errors
+    /// Another process uses it, or see [`OpenError`].
+    pub fn open(
+        vfs: Arc<dyn Vfs>,
+        directory: &Path,
+        options: DatabaseOptions,
+    ) -> Result<DatabaseSet, OpenError> {
+        let catalog_options = Options {
+            scratch_bytes: 16 << 20,
+            journal_bytes: 16 << 20,
+            background_flush: false,
+            ..options.documents
+        };
+        let path = directory.join(CATALOG_DIRECTORY);
+        let catalog = Environment::open(Arc::clone(&vfs), &path, catalog_options)?;
+        let known = load(&catalog)?;
+        let set = DatabaseSet {
+            vfs,
+            directory: directory.to_owned(),
+            options,
+            catalog,
+            known: RwLock::new(known),
+            changing: Mutex::new(()),
+        };
+        set.remove_unknown_directories()?;
+        Ok(set)
+    }
+
+    fn remove_unknown_directories(&self) -> Result<(), OpenError> {
+        let path = self.directory.join(DATABASES_DIRECTORY);
+        let io = |what, path: &Path, source: std::io::Error| OpenError::Io {
+            what,
+            path: path.to_owned(),
+            source: Arc::new(source),
+        };
+        self.vfs
+            .create_directory(&path)
+            .map_err(|error| io("creation", &path, error))?;
+        let numbers: HashSet<String> = {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            known
+                .values()
+                .map(|known| known.number.to_string())
+                .collect()
+        };
+        let entries = self
+            .vfs
+            .list(&path)
+            .map_err(|error| io("listing", &path, error))?;
+        for entry in entries {
+            let is_ours = entry.name.parse::<u64>().is_ok();
+            if entry.is_directory && is_ours && !numbers.contains(&entry.name) {
+                let path = path.join(&entry.name);
+                self.vfs
+                    .remove_directory(&path)
+                    .map_err(|error| io("removal", &path, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of all databases, in the order of their lower case.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.values().map(|known| known.name.clone()).collect()
+    }
+
+    /// What the catalog knows of the database called `name`, in any letter case.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<DatabaseEntry> {
+        self.find(name).map(|known| lock(&known.entry).clone())
+    }
+
+    /// The database called `name`, in any letter case, opened if it is not open; `None` when there
+    /// is none.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn get(&self, name: &str) -> Result<Option<Arc<Database>>, OpenError> {
+        match self.find(name) {
+            Some(known) => self.open_known(&known),
+            None => Ok(None),
+        }
+    }
+
+    /// The database called `name` if it is open already.
+    #[must_use]
+    pub fn get_open(&self, name: &str) -> Option<Arc<Database>> {
+        match &*lock(&self.find(name)?.slot) {
+            Slot::Open(database) => Some(Arc::clone(database)),
+            Slot::Closed | Slot::Deleted => None,
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<Known>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(&name.to_ascii_lowercase()).cloned()
+    }
+
+    fn open_known(&self, known: &Known) -> Result<Option<Arc<Database>>, OpenError> {
+        let mut slot = lock(&known.slot);
+        match &*slot {
+            Slot::Deleted => Ok(None),
+            Slot::Open(database) => Ok(Some(Arc::clone(database))),
+            Slot::Closed => {
+                let database = Arc::new(self.open_database(known.number, &known.name)?);
+                *slot = Slot::Open(Arc::clone(&database));
+                Ok(Some(database))
+            }
+        }
+    }
+
+    fn open_database(&self, number: u64, name: &str) -> Result<Database, OpenError> {
+        let vfs = Arc::clone(&self.vfs);
+        Database::open(vfs, &self.database_directory(number), name, &self.options)
+    }
+
+    fn database_directory(&self, number: u64) -> PathBuf {
+        self.directory
+            .join(DATABASES_DIRECTORY)
+            .join(number.to_string())
+    }
+
+    /// Creates a database. `record` is a text of the caller's, kept as it is.
+    ///
+    /// # Errors
+    /// See [`SetError`]; there is no such database then.
+    pub fn create(&self, name: &str, record: &str) -> Result<Arc<Database>, SetError> {
+        check_database(name)?;
+        let changing = lock(&self.changing);
+        if let Some(known) = self.find(name) {
+            return Err(SetError::Exists(known.name.clone()));
+        }
+        let number = self.run(next_number)?;
+        let database = Arc::new(self.open_database(number, name)?);
+        let mut entry = DatabaseEntry {
+            name: name.to_owned(),
+            index: 0,
+            record: record.to_owned(),
+        };
+        let stored = entry.clone();
+        entry.index = self.run(move |catalog| store_entry(catalog, number, stored))?;
+        let known = Known {
+            number,
+            name: name.to_owned(),
+            entry: Mutex::new(entry),
+            slot: Mutex::new(Slot::Open(Arc::clone(&database))),
+        };
+        let mut all = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(name.to_ascii_lowercase(), Arc::new(known));
+        drop(changing);
+        Ok(database)
+    }
+
+    /// Replaces the record of a database; gives its new index.
+    ///
+    /// # Errors
+    /// See [`SetError`].
+    pub fn set_record(&self, name: &str, record: &str) -> Result<u64, SetError> {
+        let _changing = lock(&self.changing);
+        let known = self
+            .find(name)
+            .ok_or_else(|| SetError::Missing(name.to_owned()))?;
+        let mut entry = lock(&known.entry).clone();
+        record.clone_into(&mut entry.record);
+        let (number, stored) = (known.number, entry.clone());
+        entry.index = self.run(move |catalog| store_entry(catalog, number, stored))?;
+        let index = entry.index;
+        *lock(&known.entry) = entry;
+        Ok(index)
+    }
+
+    /// Deletes a database; false when there is none. It can be created again at once. Its files
+    /// are removed when nobody uses it any more.
+    ///
+    /// # Errors
+    /// See [`SetError`]; the database is still there then.
+    pub fn delete(&self, name: &str) -> Result<bool, SetError> {
+        let _changing = lock(&self.changing);
+        let Some(known) = self.find(name) else {
+            return Ok(false);
+        };
+        let folded = name.to_ascii_lowercase();
+        let key = folded.clone();
+        self.run(move |catalog| {
+            catalog.tree_mut(ENTRIES)?.delete(key.as_bytes())?;
+            next_counter(catalog, LAST_INDEX_KEY)
+        })?;
+        {
+            let mut all = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            all.remove(&folded);
+        }
+        let slot = std::mem::replace(&mut *lock(&known.slot), Slot::Deleted);
+        match slot {
+            Slot::Open(database) => database.delete_on_close(),
+            Slot::Closed | Slot::Deleted => {
+                let path = self.database_directory(known.number);
+                if let Err(error) = self.vfs.remove_directory(&path) {
+                    // The next opening of the set removes what it does not know.
+                    tracing::warn!(path = %path.display(), %error, "a deleted database stays on disk");
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn run<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, WriteError> + Send + 'static,
+    ) -> Result<T, WriteError> {
+        self.catalog.write(operation).map_err(WriteError::from)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn next_number(catalog: &mut WriteTransaction) -> Result<u64, WriteError> {
+    next_counter(catalog, LAST_NUMBER_KEY)
+}
+
+fn next_counter(catalog: &mut WriteTransaction, key: &[u8]) -> Result<u64, WriteError> {
+    let mut counters = catalog.tree_mut(COUNTERS)?;
+    let last = match counters.get(key)? {
+        None => 0,
+        Some(bytes) => {
+            let damaged = |_| ReadError::damaged("a counter of the catalog");
+            u64::from_le_bytes(bytes.try_into().map_err(damaged)?)
+        }
+    };
+    counters.put(key, &(last + 1).to_le_bytes())?;
+    Ok(last + 1)
+}
+
+/// Stores an entry under a new index, which it gives.
+fn store_entry(
+    catalog: &mut WriteTransaction,
+    number: u64,
+    entry: DatabaseEntry,
+) -> Result<u64, WriteError> {
+    let index = next_counter(catalog, LAST_INDEX_KEY)?;
+    let mut bytes = vec![ENTRY_VERSION, 0];
+    let name_len = u16::try_from(entry.name.len()).expect("names are shorter than 129 bytes");
+    bytes.extend_from_slice(&name_len.to_le_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    bytes.extend_from_slice(&number.to_le_bytes());
+    bytes.extend_from_slice(&index.to_le_bytes());
+    bytes.extend_from_slice(entry.name.as_bytes());
+    bytes.extend_from_slice(entry.record.as_bytes());
+    let key = entry.name.to_ascii_lowercase();
+    catalog.tree_mut(ENTRIES)?.put(key.as_bytes(), &bytes)?;
+    Ok(index)
+}
+
+fn decode_entry(bytes: &[u8]) -> Option<(u64, DatabaseEntry)> {
+    let (head, rest) = bytes.split_at_checked(ENTRY_HEAD_BYTES)?;
+    (head[0] == ENTRY_VERSION).then_some(())?;
+    let name_len = u16::from_le_bytes([head[2], head[3]]);
+    let (name, record) = rest.split_at_checked(name_len.into())?;
+    let entry = DatabaseEntry {
+        name: std::str::from_utf8(name).ok()?.to_owned(),
+        index: u64::from_le_bytes(*head[16..].first_chunk()?),
+        record: std::str::from_utf8(record).ok()?.to_owned(),
+    };
+    Some((u64::from_le_bytes(*head[8..].first_chunk()?), entry))
+}
+
+fn load(catalog: &Environment) -> Result<BTreeMap<String, Arc<Known>>, OpenError> {
+    let transaction = catalog.read()?;
+    let mut all = BTreeMap::new();
+    let Some(entries) = transaction.tree(ENTRIES)? else {
+        return Ok(all);
+    };
+    for stored in entries.iter()? {
+        let decoded = decode_entry(stored?.1);
+        let (number, entry) =
+            decoded.ok_or_else(|| ReadError::damaged("an entry of the catalog"))?;
+        let known = Known {
+            number,
+            name: entry.name.clone(),
+            slot: Mutex::new(Slot::Closed),
+            entry: Mutex::new(entry),
+        };
+        all.insert(known.name.to_ascii_lowercase(), Arc::new(known));
+    }
+    Ok(all)
+}

@@ -1,0 +1,98 @@
+//! A document inside a snapshot, and how clients see it as JSON.
+
+use jackdaw_base::time::UnixTicks;
+use jackdaw_document::{Document, ObjectWriter, Value, write_document, write_object};
+
+use crate::identity::DatabaseId;
+use crate::names::EMPTY_COLLECTION;
+use crate::record::{DocumentNumber, Etag, Record};
+
+/// A document, borrowed from its snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct DocumentRow<'s> {
+    pub(super) number: DocumentNumber,
+    pub(super) record: Record<'s>,
+    pub(super) collection: &'s str,
+    pub(super) database: &'s DatabaseId,
+}
+
+impl<'s> DocumentRow<'s> {
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> DocumentNumber {
+        self.number
+    }
+
+    /// Its id as it was given.
+    #[must_use]
+    pub fn id(&self) -> &'s str {
+        self.record.id
+    }
+
+    /// Etag of its last change.
+    #[must_use]
+    pub fn etag(&self) -> Etag {
+        self.record.etag
+    }
+
+    /// Change vector of its last change.
+    #[must_use]
+    pub fn change_vector(&self) -> String {
+        self.database.change_vector(self.record.etag)
+    }
+
+    /// Time of its last change.
+    #[must_use]
+    pub fn last_modified(&self) -> UnixTicks {
+        self.record.last_modified
+    }
+
+    /// Its collection in the spelling of the collection's first document; `@empty` when it names
+    /// none.
+    #[must_use]
+    pub fn collection(&self) -> &'s str {
+        self.collection
+    }
+
+    /// The metadata the user gave, without what the database says itself; `None` when there is
+    /// none.
+    #[must_use]
+    pub fn metadata(&self) -> Option<Document<'s>> {
+        self.record.metadata()
+    }
+
+    /// The document without its metadata.
+    #[must_use]
+    pub fn body(&self) -> Document<'s> {
+        self.record.body()
+    }
+
+    /// Appends the document as clients see it: its fields, then `@metadata`.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        write_document(self.body().root(), out, |metadata| {
+            self.write_metadata(metadata)
+        });
+    }
+
+    /// Appends an object with nothing but `@metadata`.
+    pub fn write_metadata_json(&self, out: &mut Vec<u8>) {
+        write_object(out, |object| {
+            object.object(jackdaw_document::METADATA, |metadata| {
+                self.write_metadata(metadata)
+            });
+        });
+    }
+
+    /// Writes the fields of `@metadata`. A document that names no collection has none there.
+    pub fn write_metadata(&self, metadata: &mut ObjectWriter<'_>) {
+        if self.collection != EMPTY_COLLECTION {
+            metadata.string("@collection", self.collection);
+        }
+        if let Some(Value::Object(own)) = self.metadata().map(|own| own.root()) {
+            metadata.fields(own);
+        }
+        metadata.string("@change-vector", &self.change_vector());
+        metadata.string("@id", self.id());
+        metadata.string("@last-modified", &self.last_modified().to_string());
+    }
+}

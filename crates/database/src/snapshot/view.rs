@@ -1,0 +1,420 @@
+//! The snapshot: look-ups and listings of documents, collections and tombstones.
+//!
+//! Invariants:
+//! - Everything read through one snapshot is of the same moment.
+//!
+//! Threads: one at a time; may be moved.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+
+use jackdaw_base::lowercase::lowercase;
+use jackdaw_storage::{FixedTree, ReadTransaction, Tree, TreeRoot};
+
+use super::names::CollectionNames;
+use super::prefix::{Filter, PrefixQuery};
+use super::row::DocumentRow;
+use crate::database::Core;
+use crate::error::ReadError;
+use crate::identity::DatabaseId;
+use crate::record::{CollectionNumber, DocumentNumber, Etag, Record};
+use crate::store::trees::{
+    COLLECTION_NAMES, COLLECTIONS, DOCUMENTS, ETAGS, IDS, MARKERS, SETTINGS, TOMBSTONES,
+    collection_etags, decode_number, number_key, tree,
+};
+use crate::store::{CollectionRecord, State, identity_values};
+use crate::tombstone::{Tombstone, TombstoneRecord};
+
+/// A collection at the moment of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectionInfo {
+    /// Its name in the spelling of its first document.
+    pub name: String,
+    /// Number of documents.
+    pub count: u64,
+    /// Etag of its last change, deletions included.
+    pub last_etag: Etag,
+    pub(crate) number: CollectionNumber,
+}
+
+/// All documents as of one moment. Keep it short: what it can see stays in memory.
+pub struct Snapshot {
+    transaction: ReadTransaction,
+    core: Arc<Core>,
+    names: Arc<CollectionNames>,
+    documents: TreeRoot,
+    ids: TreeRoot,
+    etags: TreeRoot,
+    last_etag: Etag,
+}
+
+impl Snapshot {
+    pub(crate) fn new(
+        transaction: ReadTransaction,
+        core: Arc<Core>,
+    ) -> Result<Snapshot, ReadError> {
+        let etags = transaction.fixed_tree(ETAGS)?;
+        let etags = etags.ok_or_else(|| ReadError::damaged("the list of trees"))?;
+        Ok(Snapshot {
+            documents: *tree(&transaction, DOCUMENTS)?.root(),
+            ids: *tree(&transaction, IDS)?.root(),
+            etags: *etags.root(),
+            last_etag: State::load(&tree(&transaction, SETTINGS)?)?.last_etag,
+            names: CollectionNames::load(&tree(&transaction, COLLECTIONS)?, &core.names)?,
+            transaction,
+            core,
+        })
+    }
+
+    fn documents(&self) -> Tree<'_, ReadTransaction> {
+        Tree::new(&self.transaction, self.documents)
+    }
+
+    fn ids(&self) -> Tree<'_, ReadTransaction> {
+        Tree::new(&self.transaction, self.ids)
+    }
+
+    fn etags(&self) -> FixedTree<'_, ReadTransaction> {
+        FixedTree::new(&self.transaction, self.etags)
+    }
+
+    /// The identity of the database.
+    #[must_use]
+    pub fn database_id(&self) -> &DatabaseId {
+        &self.core.id
+    }
+
+    /// Number of documents. O(1).
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.documents.entry_count()
+    }
+
+    /// Etag of the last change, deletions included; 0 when there never was one. O(1).
+    #[must_use]
+    pub fn last_etag(&self) -> Etag {
+        self.last_etag
+    }
+
+    /// Change vector of the database; empty when it never changed.
+    #[must_use]
+    pub fn change_vector(&self) -> String {
+        match self.last_etag {
+            Etag(0) => String::new(),
+            etag => self.core.id.change_vector(etag),
+        }
+    }
+
+    /// The document with this id, in any letter case.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get(&self, id: &str) -> Result<Option<DocumentRow<'_>>, ReadError> {
+        match self.number(id)? {
+            Some(number) => self.get_by_number(number),
+            None => Ok(None),
+        }
+    }
+
+    /// The number of the document with this id, in any letter case.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn number(&self, id: &str) -> Result<Option<DocumentNumber>, ReadError> {
+        let bytes = self.ids().get(lowercase(id).as_bytes())?;
+        bytes.map(decode_number).transpose()
+    }
+
+    /// The document with this number; `None` when it was deleted.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get_by_number(
+        &self,
+        number: DocumentNumber,
+    ) -> Result<Option<DocumentRow<'_>>, ReadError> {
+        let Some(bytes) = self.documents().get(&number_key(number))? else {
+            return Ok(None);
+        };
+        self.core.hub.count_reads(1);
+        self.row(number, bytes).map(Some)
+    }
+
+    fn row<'s>(
+        &'s self,
+        number: DocumentNumber,
+        bytes: &'s [u8],
+    ) -> Result<DocumentRow<'s>, ReadError> {
+        let damaged = || ReadError::damaged_document("the record of a document", number);
+        let record = Record::decode(bytes).ok_or_else(damaged)?;
+        let collection = self.names.get(record.collection).ok_or_else(damaged)?;
+        Ok(DocumentRow {
+            number,
+            record,
+            collection,
+            database: &self.core.id,
+        })
+    }
+
+    /// Rows of numbers that a tree of this snapshot gave.
+    fn rows<'s>(
+        &'s self,
+        numbers: impl Iterator<Item = Result<DocumentNumber, ReadError>> + 's,
+    ) -> impl Iterator<Item = Result<DocumentRow<'s>, ReadError>> + 's {
+        numbers.map(|number| {
+            let number = number?;
+            let row = self.get_by_number(number)?;
+            row.ok_or_else(|| ReadError::damaged_document("an entry for a document", number))
+        })
+    }
+
+    /// Documents by the time of their last change, oldest first, from behind `after`.
+    ///
+    /// # Errors
+    /// See [`ReadError`]; also while iterating.
+    pub fn by_etag(
+        &self,
+        after: Etag,
+    ) -> Result<impl Iterator<Item = Result<DocumentRow<'_>, ReadError>>, ReadError> {
+        Ok(self.rows(numbers_after(self.etags(), after)?))
+    }
+
+    /// Documents by the time of their last change, newest first.
+    ///
+    /// # Errors
+    /// As [`Snapshot::by_etag`].
+    pub fn latest(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<DocumentRow<'_>, ReadError>>, ReadError> {
+        Ok(self.rows(self.etags().iter()?.rev().map(entry_number)))
+    }
+
+    /// Documents of a collection, in any letter case, oldest change first, from behind `after`.
+    ///
+    /// # Errors
+    /// As [`Snapshot::by_etag`].
+    pub fn by_collection(
+        &self,
+        name: &str,
+        after: Etag,
+    ) -> Result<impl Iterator<Item = Result<DocumentRow<'_>, ReadError>>, ReadError> {
+        let numbers = match self.collection_etags(name)? {
+            Some(etags) => Some(numbers_after(etags, after)?),
+            None => None,
+        };
+        Ok(self.rows(numbers.into_iter().flatten()))
+    }
+
+    /// Documents of a collection, in any letter case, newest change first.
+    ///
+    /// # Errors
+    /// As [`Snapshot::by_etag`].
+    pub fn latest_of_collection(
+        &self,
+        name: &str,
+    ) -> Result<impl Iterator<Item = Result<DocumentRow<'_>, ReadError>>, ReadError> {
+        let numbers = match self.collection_etags(name)? {
+            Some(etags) => Some(etags.iter()?.rev().map(entry_number)),
+            None => None,
+        };
+        Ok(self.rows(numbers.into_iter().flatten()))
+    }
+
+    /// The etags of a collection; `None` when nothing was ever in it.
+    fn collection_etags(
+        &self,
+        name: &str,
+    ) -> Result<Option<FixedTree<'_, ReadTransaction>>, ReadError> {
+        match self.collection(name)? {
+            Some(info) => Ok(self
+                .transaction
+                .fixed_tree(&collection_etags(info.number))?),
+            None => Ok(None),
+        }
+    }
+
+    /// Documents by id, in the order of lower-cased ids.
+    ///
+    /// # Errors
+    /// As [`Snapshot::by_etag`].
+    pub fn by_prefix<'s>(
+        &'s self,
+        query: &PrefixQuery<'_>,
+    ) -> Result<impl Iterator<Item = Result<DocumentRow<'s>, ReadError>> + use<'s>, ReadError> {
+        let filter = Filter::new(query);
+        let start = usize::try_from(query.start).unwrap_or(usize::MAX);
+        let page_size = query.page_size.and_then(|size| usize::try_from(size).ok());
+        let mut entries = self.ids().range((filter.start(), Bound::Unbounded))?;
+        let mut key = Vec::new();
+        let numbers = std::iter::from_fn(move || {
+            loop {
+                let (folded, value) = match entries.next()? {
+                    Ok(entry) => entry,
+                    Err(error) => return Some(Err(ReadError::from(error))),
+                };
+                folded.copy_to(&mut key);
+                if !filter.is_within(&key) {
+                    return None;
+                }
+                if !filter.has_patterns() || filter.passes(&key) {
+                    return Some(decode_number(value));
+                }
+            }
+        });
+        Ok(self.rows(numbers.skip(start).take(page_size.unwrap_or(usize::MAX))))
+    }
+
+    /// Calls `visit` with the lower-cased id and the number of every document whose lower-cased id
+    /// is not below `from`, in byte order of ids, until it breaks. Reads no documents.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn visit_ids(
+        &self,
+        from: &str,
+        mut visit: impl FnMut(&str, DocumentNumber) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let range = (Bound::Included(from.as_bytes()), Bound::Unbounded);
+        let mut key = Vec::new();
+        for entry in self.ids().range(range)? {
+            let (folded, value) = entry?;
+            folded.copy_to(&mut key);
+            let id = std::str::from_utf8(&key).map_err(|_| ReadError::damaged("an id"))?;
+            if visit(id, decode_number(value)?).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The collection called `name`, in any letter case; `None` when nothing was ever in it.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn collection(&self, name: &str) -> Result<Option<CollectionInfo>, ReadError> {
+        let names = tree(&self.transaction, COLLECTION_NAMES)?;
+        let Some(bytes) = names.get(lowercase(name).as_bytes())? else {
+            return Ok(None);
+        };
+        let damaged = || ReadError::damaged("the list of collections");
+        let number = u32::from_le_bytes(bytes.try_into().map_err(|_| damaged())?);
+        let collections = tree(&self.transaction, COLLECTIONS)?;
+        let bytes = collections.get(&number.to_be_bytes())?;
+        let record = CollectionRecord::decode(bytes.ok_or_else(damaged)?)?;
+        Ok(Some(info(CollectionNumber(number), record)))
+    }
+
+    /// All collections that ever had a document, in the order in which they came up.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn collections(&self) -> Result<Vec<CollectionInfo>, ReadError> {
+        let collections = tree(&self.transaction, COLLECTIONS)?;
+        let entries = collections.iter()?.zip(0..);
+        entries
+            .map(|(entry, number)| {
+                let record = CollectionRecord::decode(entry?.1)?;
+                Ok(info(CollectionNumber(number), record))
+            })
+            .collect()
+    }
+
+    /// Number of collections that ever had a document. O(1).
+    #[must_use]
+    pub fn collection_count(&self) -> u64 {
+        self.names.len()
+    }
+
+    /// Number of tombstones. O(1).
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn tombstone_count(&self) -> Result<u64, ReadError> {
+        Ok(tree(&self.transaction, TOMBSTONES)?.len())
+    }
+
+    /// Deleted documents, oldest deletion first, from behind `after`. One that was created again
+    /// is another document with another number.
+    ///
+    /// # Errors
+    /// As [`Snapshot::by_etag`].
+    pub fn tombstones(
+        &self,
+        after: Etag,
+    ) -> Result<impl Iterator<Item = Result<Tombstone, ReadError>> + '_, ReadError> {
+        Ok(self.tombstone_records(after)?.map(|entry| {
+            let (etag, record) = entry?;
+            let collection = self.names.get(record.collection);
+            let collection = collection.ok_or_else(|| ReadError::damaged("a tombstone"))?;
+            Ok(Tombstone {
+                etag,
+                number: record.number,
+                id: record.folded.to_owned(),
+                collection: collection.to_owned(),
+                last_etag: record.last_etag,
+                deleted: record.deleted,
+            })
+        }))
+    }
+
+    pub(crate) fn tombstone_records(
+        &self,
+        after: Etag,
+    ) -> Result<impl Iterator<Item = Result<(Etag, TombstoneRecord<'_>), ReadError>>, ReadError>
+    {
+        let first = after.0.saturating_add(1).to_be_bytes();
+        let range = (Bound::Included(&first[..]), Bound::Unbounded);
+        let entries = tree(&self.transaction, TOMBSTONES)?.range(range)?;
+        let mut key_bytes = Vec::new();
+        Ok(entries.map(move |entry| {
+            let (key, value) = entry?;
+            key.copy_to(&mut key_bytes);
+            let key = <[u8; 8]>::try_from(&key_bytes[..]);
+            let key = key.map_err(|_| ReadError::damaged("the key of a tombstone"))?;
+            Ok((
+                Etag(u64::from_be_bytes(key)),
+                TombstoneRecord::decode(value)?,
+            ))
+        }))
+    }
+
+    /// Prefixes of `prefix|` ids with the last numbers given.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn identities(&self) -> Result<Vec<(String, i64)>, ReadError> {
+        identity_values(&self.transaction)
+    }
+
+    /// The progress that an [`Importer`](crate::Importer) stored under `name`.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn progress_marker(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
+        let markers = tree(&self.transaction, MARKERS)?;
+        Ok(markers.get(name.as_bytes())?.map(<[u8]>::to_vec))
+    }
+}
+
+fn info(number: CollectionNumber, record: CollectionRecord) -> CollectionInfo {
+    CollectionInfo {
+        name: record.name.into(),
+        count: record.count,
+        last_etag: record.last_etag,
+        number,
+    }
+}
+
+fn numbers_after<'s>(
+    etags: FixedTree<'s, ReadTransaction>,
+    after: Etag,
+) -> Result<impl Iterator<Item = Result<DocumentNumber, ReadError>> + 's, ReadError> {
+    let range = (Bound::Excluded(after.0), Bound::Unbounded);
+    Ok(etags.range(range)?.map(entry_number))
+}
+
+fn entry_number(
+    entry: Result<(u64, &[u8]), jackdaw_storage::StorageError>,
+) -> Result<DocumentNumber, ReadError> {
+    decode_number(entry?.1)
+}

@@ -1,0 +1,411 @@
+//! Carries out prepared changes in a write transaction.
+//!
+//! Called on the engine's writer thread, one operation after another. After an error the operation
+//! is taken back as a whole, so nothing here cleans up.
+
+use std::borrow::Cow;
+
+use jackdaw_base::time::UnixTicks;
+use jackdaw_storage::WriteTransaction;
+use rustc_hash::FxHashMap;
+
+use super::collections::CollectionRecord;
+use super::identities::next_identity;
+use super::state::State;
+use super::trees::{
+    DOCUMENTS, ETAGS, IDS, NUMBER_BYTES, SETTINGS, TOMBSTONES, collection_etags, decode_number,
+    number_key,
+};
+use crate::command::CommandResult;
+use crate::error::{ReadError, WriteError};
+use crate::identity::DatabaseId;
+use crate::names::fold_id;
+use crate::prepared::{Action, IdForm, Item, Prepared};
+use crate::record::{CollectionNumber, DocumentNumber, Etag, Record, RecordHead};
+use crate::tombstone::TombstoneRecord;
+
+/// What a transaction's operation did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Applied {
+    /// One for each command, when asked for.
+    pub(crate) results: Vec<CommandResult>,
+    /// Last etag before it.
+    pub(crate) etag_before: Etag,
+    /// Last etag after it; the same when nothing changed.
+    pub(crate) last_etag: Etag,
+    pub(crate) puts: u64,
+    pub(crate) deletes: u64,
+}
+
+/// Carries out all of `batch`.
+pub(crate) fn apply(
+    transaction: &mut WriteTransaction,
+    id: &DatabaseId,
+    now: UnixTicks,
+    batch: &Prepared,
+    wants_results: bool,
+) -> Result<Applied, WriteError> {
+    let mut writer = Writer::begin(transaction, id, now)?;
+    writer.wants_results = wants_results;
+    let mut collections: Vec<Option<CollectionNumber>> = vec![None; batch.collections().len()];
+    for item in batch.items() {
+        match &item.action {
+            Action::Delete => {
+                writer.delete(batch.id(item), batch.folded(item), item.expected.as_deref())?;
+            }
+            Action::Put {
+                form,
+                collection: position,
+                metadata_len,
+                content,
+            } => {
+                let collection = match collections[*position] {
+                    Some(known) => known,
+                    None => writer.collection(&batch.collections()[*position])?,
+                };
+                collections[*position] = Some(collection);
+                let (id, folded) = writer.complete_id(*form, batch, item)?;
+                let expected = match form {
+                    IdForm::Given => item.expected.as_deref(),
+                    IdForm::Etag | IdForm::Identity => Some(""),
+                };
+                writer.put(&Put {
+                    id: &id,
+                    folded: &folded,
+                    collection,
+                    metadata_len: *metadata_len,
+                    content: batch.content(content),
+                    expected,
+                })?;
+            }
+        }
+    }
+    writer.finish()
+}
+
+/// A document to store.
+pub(crate) struct Put<'p> {
+    pub(crate) id: &'p str,
+    /// Lower case of the id.
+    pub(crate) folded: &'p str,
+    pub(crate) collection: CollectionNumber,
+    /// Bytes of `content` that are metadata; the rest is the body.
+    pub(crate) metadata_len: u32,
+    pub(crate) content: &'p [u8],
+    pub(crate) expected: Option<&'p str>,
+}
+
+struct OpenCollection {
+    record: CollectionRecord,
+    etag_tree: String,
+}
+
+#[derive(Clone, Copy)]
+struct Existing {
+    number: DocumentNumber,
+    head: RecordHead,
+}
+
+/// Changes documents; [`Writer::finish`] must follow.
+pub(crate) struct Writer<'w> {
+    transaction: &'w mut WriteTransaction,
+    id: &'w DatabaseId,
+    now: UnixTicks,
+    state: State,
+    collections: FxHashMap<CollectionNumber, OpenCollection>,
+    wants_results: bool,
+    applied: Applied,
+}
+
+impl<'w> Writer<'w> {
+    pub(crate) fn begin(
+        transaction: &'w mut WriteTransaction,
+        id: &'w DatabaseId,
+        now: UnixTicks,
+    ) -> Result<Writer<'w>, WriteError> {
+        let state = State::load(&transaction.tree_mut(SETTINGS)?.as_tree())?;
+        let applied = Applied {
+            etag_before: state.last_etag,
+            ..Applied::default()
+        };
+        Ok(Writer {
+            transaction,
+            id,
+            now,
+            state,
+            collections: FxHashMap::default(),
+            wants_results: false,
+            applied,
+        })
+    }
+
+    /// Stores what was counted.
+    pub(crate) fn finish(self) -> Result<Applied, WriteError> {
+        let mut applied = self.applied;
+        applied.last_etag = self.state.last_etag;
+        if applied.last_etag != applied.etag_before {
+            self.state.store(self.transaction)?;
+            for (number, collection) in &self.collections {
+                collection.record.store(*number, self.transaction)?;
+            }
+        }
+        Ok(applied)
+    }
+
+    /// The number of the collection called `name`.
+    pub(crate) fn collection(&mut self, name: &str) -> Result<CollectionNumber, WriteError> {
+        CollectionRecord::number_of(name, self.transaction)
+    }
+
+    /// The record of the document with this lower-cased id.
+    pub(crate) fn record(&mut self, folded: &str) -> Result<Option<Record<'_>>, WriteError> {
+        let Some(existing) = self.find(folded)? else {
+            return Ok(None);
+        };
+        let documents = self.transaction.tree(DOCUMENTS)?;
+        let bytes = match documents {
+            Some(documents) => documents.get(&number_key(existing.number))?,
+            None => None,
+        };
+        Ok(bytes.and_then(Record::decode))
+    }
+
+    fn find(&mut self, folded: &str) -> Result<Option<Existing>, WriteError> {
+        let number = match self.transaction.tree_mut(IDS)?.get(folded.as_bytes())? {
+            Some(bytes) => decode_number(bytes)?,
+            None => return Ok(None),
+        };
+        let documents = self.transaction.tree_mut(DOCUMENTS)?;
+        let head = documents
+            .get(&number_key(number))?
+            .and_then(RecordHead::decode);
+        let head =
+            head.ok_or_else(|| ReadError::damaged_document("the record of a document", number))?;
+        Ok(Some(Existing { number, head }))
+    }
+
+    /// Gives a put its whole id.
+    fn complete_id<'b>(
+        &mut self,
+        form: IdForm,
+        batch: &'b Prepared,
+        item: &Item,
+    ) -> Result<(Cow<'b, str>, Cow<'b, str>), WriteError> {
+        let given = batch.id(item);
+        let id = match form {
+            IdForm::Given => return Ok((given.into(), batch.folded(item).into())),
+            IdForm::Etag => format!("{given}{:019}-A", self.state.last_etag.0 + 1),
+            IdForm::Identity => loop {
+                let number = next_identity(given, self.transaction)?;
+                let id = format!("{}/{number}", &given[..given.len() - 1]);
+                if self.find(&fold_id(&id)?)?.is_none() {
+                    break id;
+                }
+            },
+        };
+        let folded = fold_id(&id)?.into_owned();
+        Ok((id.into(), folded.into()))
+    }
+
+    /// Stores a document.
+    pub(crate) fn put(&mut self, put: &Put<'_>) -> Result<(), WriteError> {
+        let existing = self.find(put.folded)?;
+        self.check_expected(put.id, put.expected, existing, false)?;
+        if let Some(existing) = existing
+            && existing.head.collection != put.collection
+        {
+            let from = self
+                .open_collection(existing.head.collection)?
+                .record
+                .name
+                .to_string();
+            let to = self
+                .open_collection(put.collection)?
+                .record
+                .name
+                .to_string();
+            let id = put.id.to_owned();
+            return Err(WriteError::CollectionMismatch { id, from, to });
+        }
+        self.state.last_etag.0 += 1;
+        let etag = self.state.last_etag;
+        let number = match existing {
+            Some(existing) => existing.number,
+            None => {
+                self.state.last_number.0 += 1;
+                self.state.last_number
+            }
+        };
+        self.put_record(put, number, etag)?;
+        if existing.is_none() {
+            let mut ids = self.transaction.tree_mut(IDS)?;
+            ids.put(put.folded.as_bytes(), &number.0.to_le_bytes())?;
+        }
+        self.move_etag(
+            put.collection,
+            number,
+            existing.map(|existing| existing.head.etag),
+        )?;
+        self.applied.puts += 1;
+        if self.wants_results {
+            let collection = self
+                .open_collection(put.collection)?
+                .record
+                .name
+                .to_string();
+            self.applied.results.push(CommandResult::Put {
+                id: put.id.to_owned(),
+                etag,
+                change_vector: self.id.change_vector(etag),
+                collection,
+                last_modified: self.now,
+            });
+        }
+        Ok(())
+    }
+
+    fn put_record(
+        &mut self,
+        put: &Put<'_>,
+        number: DocumentNumber,
+        etag: Etag,
+    ) -> Result<(), WriteError> {
+        let head = RecordHead {
+            etag,
+            collection: put.collection,
+            last_modified: self.now,
+        };
+        let len_bytes = RecordHead::record_bytes(put.id, put.content.len());
+        let mut documents = self.transaction.tree_mut(DOCUMENTS)?;
+        documents.put_with(&number_key(number), len_bytes, |place| {
+            head.encode(put.id, put.metadata_len, put.content, place);
+        })?;
+        Ok(())
+    }
+
+    /// Enters the change of a document under the last etag.
+    fn move_etag(
+        &mut self,
+        collection: CollectionNumber,
+        number: DocumentNumber,
+        old: Option<Etag>,
+    ) -> Result<(), WriteError> {
+        let etag = self.state.last_etag;
+        let value = number.0.to_le_bytes();
+        let mut etags = self.transaction.fixed_tree_mut(ETAGS, NUMBER_BYTES)?;
+        if let Some(old) = old {
+            etags.delete(old.0)?;
+        }
+        etags.put(etag.0, &value)?;
+        self.open_collection(collection)?;
+        let open = self.collections.get_mut(&collection).expect("opened above");
+        let mut etags = self
+            .transaction
+            .fixed_tree_mut(&open.etag_tree, NUMBER_BYTES)?;
+        match old {
+            Some(old) => {
+                etags.delete(old.0)?;
+            }
+            None => open.record.count += 1,
+        }
+        etags.put(etag.0, &value)?;
+        open.record.last_etag = etag;
+        Ok(())
+    }
+
+    /// Removes a document; nothing happens when there is none and nothing was expected.
+    pub(crate) fn delete(
+        &mut self,
+        id: &str,
+        folded: &str,
+        expected: Option<&str>,
+    ) -> Result<(), WriteError> {
+        let existing = match folded.is_empty() {
+            true => None,
+            false => self.find(folded)?,
+        };
+        self.check_expected(id, expected, existing, true)?;
+        if let Some(existing) = existing {
+            self.remove(folded, existing)?;
+            self.applied.deletes += 1;
+        }
+        if self.wants_results {
+            self.applied.results.push(CommandResult::Delete {
+                id: id.to_owned(),
+                deleted: existing.is_some(),
+            });
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, folded: &str, existing: Existing) -> Result<(), WriteError> {
+        let Existing { number, head } = existing;
+        self.state.last_etag.0 += 1;
+        let etag = self.state.last_etag;
+        let tombstone = TombstoneRecord {
+            number,
+            collection: head.collection,
+            deleted: self.now,
+            last_etag: head.etag,
+            folded,
+        };
+        self.transaction
+            .tree_mut(DOCUMENTS)?
+            .delete(&number_key(number))?;
+        self.transaction.tree_mut(IDS)?.delete(folded.as_bytes())?;
+        self.transaction
+            .fixed_tree_mut(ETAGS, NUMBER_BYTES)?
+            .delete(head.etag.0)?;
+        self.transaction
+            .tree_mut(TOMBSTONES)?
+            .put(&etag.0.to_be_bytes(), &tombstone.encode())?;
+        self.open_collection(head.collection)?;
+        let open = self
+            .collections
+            .get_mut(&head.collection)
+            .expect("opened above");
+        self.transaction
+            .fixed_tree_mut(&open.etag_tree, NUMBER_BYTES)?
+            .delete(head.etag.0)?;
+        open.record.count = open
+            .record
+            .count
+            .checked_sub(1)
+            .ok_or_else(|| ReadError::damaged("the count of a collection"))?;
+        open.record.last_etag = etag;
+        Ok(())
+    }
+
+    fn check_expected(
+        &self,
+        id: &str,
+        expected: Option<&str>,
+        existing: Option<Existing>,
+        delete: bool,
+    ) -> Result<(), WriteError> {
+        let Some(expected) = expected else {
+            return Ok(());
+        };
+        let actual = existing.map(|existing| self.id.change_vector(existing.head.etag));
+        if actual.as_deref().unwrap_or("") == expected {
+            return Ok(());
+        }
+        Err(WriteError::Conflict {
+            id: id.to_owned(),
+            expected: expected.to_owned(),
+            actual,
+            delete,
+        })
+    }
+
+    fn open_collection(&mut self, number: CollectionNumber) -> Result<&OpenCollection, WriteError> {
+        if !self.collections.contains_key(&number) {
+            let open = OpenCollection {
+                record: CollectionRecord::load(number, self.transaction)?,
+                etag_tree: collection_etags(number),
+            };
+            self.collections.insert(number, open);
+        }
+        Ok(&self.collections[&number])
+    }
+}

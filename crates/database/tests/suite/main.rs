@@ -1,0 +1,11 @@
+//! Tests of databases from outside, all on the simulated disk, in one binary.
+//!
+//! `model` compares with plain maps over random changes, reopening and power loss; `documents`
+//! proves single facts about changes and listings; `sets` about databases as a whole; `imports`
+//! about bulk import.
+
+mod common;
+mod documents;
+mod imports;
+mod model;
+mod sets;
