@@ -31,7 +31,7 @@ const BESIDE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Crates that stand on top and may use everything.
+/// Crates that stand on top and may use everything, all but the first also the command line's parts.
 const TOPS: &[&str] = &[
     "jackdaw-cli",
     "jackdaw-examples",
@@ -188,7 +188,8 @@ fn is_known(name: &str) -> bool {
 
 fn may_use(user: &str, target: &str) -> bool {
     if TOPS.contains(&user) {
-        return !TOPS.contains(&target) && target != "jackdaw-sim";
+        let is_top = TOPS.contains(&target) && (user == TOPS[0] || target != TOPS[0]);
+        return !is_top && target != "jackdaw-sim";
     }
     if let Some((_, targets)) = BESIDE.iter().find(|(name, _)| *name == user) {
         return targets.contains(&target);

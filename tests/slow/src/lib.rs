@@ -1,0 +1,55 @@
+//! What the programs and tests of the slow suite share: changes that follow from the number of a
+//! transaction, so that any process knows what an environment should hold.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+
+const KEYS: u64 = 400;
+const CHANGES: u64 = 8;
+
+/// A key that is set, or deleted.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The key.
+    pub key: Vec<u8>,
+    /// Its value; `None` deletes it.
+    pub value: Option<Vec<u8>>,
+}
+
+/// What transaction `number` does.
+pub fn changes(number: u64) -> impl Iterator<Item = Change> {
+    let last = Change {
+        key: b"last".to_vec(),
+        value: Some(number.to_be_bytes().to_vec()),
+    };
+    let others = (0..CHANGES).map(move |position| {
+        let random = mix(number * CHANGES + position);
+        let key = format!("key-{:03}", random % KEYS).into_bytes();
+        // Some inside a page, some in a run of pages of their own.
+        let len_bytes = [10, 100, 100, 1_000, 3_000, 30_000][(random >> 32) as usize % 6];
+        let [.., kind, fill] = random.to_le_bytes();
+        let value = (kind > u8::MAX / 5).then(|| vec![fill; len_bytes]);
+        Change { key, value }
+    });
+    others.chain([last])
+}
+
+/// What an environment holds after transactions 1 to `number`.
+pub fn content_after(number: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut content = BTreeMap::new();
+    for change in (1..=number).flat_map(changes) {
+        match change.value {
+            Some(value) => content.insert(change.key, value),
+            None => content.remove(&change.key),
+        };
+    }
+    content
+}
+
+/// The finalizer of SplitMix64.
+pub fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}

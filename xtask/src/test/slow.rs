@@ -1,0 +1,77 @@
+//! `cargo xtask test slow` and `crash`: the tests of the package `tests/slow`.
+//!
+//! They are built without the budget of the fast suite, and left out of `cargo test --workspace`:
+//! their manifest turns them off, and naming them turns them on.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{process, repository};
+
+const PACKAGE: &str = "jackdaw-slow-tests";
+const CRASH_TESTS: &[&str] = &["crash_sweep", "kill"];
+/// Arguments of `crash` and the variables by which the tests take them.
+const VARIABLES: &[(&str, &str)] = &[
+    ("--seed", "JACKDAW_CRASH_SEED"),
+    ("--images", "JACKDAW_CRASH_IMAGES"),
+    ("--kills", "JACKDAW_KILLS"),
+];
+
+/// # Errors
+/// When a test fails.
+pub(super) fn run(arguments: &[String]) -> Result<()> {
+    if let Some(argument) = arguments.first() {
+        bail!("unknown argument `{argument}`; see `cargo xtask test --help`");
+    }
+    let root = repository::root();
+    let names = test_names(&root)?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    run_tests(&root, &names, &[])
+}
+
+/// # Errors
+/// When a test fails.
+pub(super) fn run_crash(arguments: &[String]) -> Result<()> {
+    let mut variables = Vec::new();
+    for pair in arguments.chunks(2) {
+        let [name, value] = pair else {
+            bail!("`{}` needs a value", pair[0])
+        };
+        let known = VARIABLES.iter().find(|(argument, _)| argument == name);
+        let (_, variable) = known.with_context(|| format!("unknown argument `{name}`"))?;
+        value
+            .parse::<u64>()
+            .with_context(|| format!("{name} wants a whole number"))?;
+        variables.push((*variable, value.as_str()));
+    }
+    run_tests(&repository::root(), CRASH_TESTS, &variables)
+}
+
+fn run_tests(root: &Path, names: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+    let mut command = process::cargo_in(root, &["test", "--package", PACKAGE, "--no-fail-fast"]);
+    for name in names {
+        command.args(["--test", name]);
+    }
+    // What the tests print says how much they did.
+    command
+        .args(["--", "--nocapture"])
+        .envs(variables.iter().copied());
+    process::run(&mut command)
+}
+
+/// Names of the files in `tests/slow/tests`.
+fn test_names(root: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(root.join("tests/slow/tests"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            names.extend(
+                path.file_stem()
+                    .map(|name| name.to_string_lossy().into_owned()),
+            );
+        }
+    }
+    names.sort();
+    Ok(names)
+}
