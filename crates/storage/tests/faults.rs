@@ -1,0 +1,172 @@
+//! What the machine can do to an environment, and what is promised then: a full disk changes
+//! nothing and passes, a failed write poisons, rotten bytes are named and never served.
+
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jackdaw_io::Vfs;
+use jackdaw_sim::{Fault, FaultError, OperationKind, SimVfs};
+use jackdaw_storage::{
+    CheckLevel, CommitError, Damage, Environment, OpenError, Options, ReadTransaction, StorageError,
+};
+
+const DIRECTORY: &str = "/db";
+
+fn open(vfs: &Arc<SimVfs>) -> Result<Environment, OpenError> {
+    let vfs: Arc<dyn Vfs> = vfs.clone();
+    Environment::open(vfs, Path::new(DIRECTORY), Options::small())
+}
+
+fn put(environment: &Environment, key: u32, len_bytes: usize) -> Result<(), CommitError> {
+    let mut transaction = environment
+        .begin_write()
+        .map_err(CommitError::NotCommitted)?;
+    let value = vec![7; len_bytes];
+    transaction
+        .tree_mut("t")
+        .unwrap()
+        .put(&key.to_be_bytes(), &value)
+        .unwrap();
+    transaction.commit().map(|_| ())
+}
+
+fn get(reader: &ReadTransaction, key: u32) -> Result<Option<usize>, StorageError> {
+    let Some(tree) = reader.tree("t")? else {
+        return Ok(None);
+    };
+    Ok(tree.get(&key.to_be_bytes())?.map(<[u8]>::len))
+}
+
+#[test]
+fn full_disk_loses_nothing_and_writes_resume() {
+    let vfs = SimVfs::new(1);
+    let environment = open(&vfs).unwrap();
+    vfs.set_capacity_bytes(2 << 20);
+    let mut written = 0;
+    let refused = loop {
+        match put(&environment, written, 30_000) {
+            Ok(()) => written += 1,
+            Err(error) => break error,
+        }
+        assert!(written < 1_000, "the disk never got full");
+    };
+    assert!(
+        matches!(refused, CommitError::NotCommitted(StorageError::Full)),
+        "{refused}"
+    );
+    assert_eq!(
+        get(&environment.read().unwrap(), written - 1).unwrap(),
+        Some(30_000)
+    );
+    assert_eq!(get(&environment.read().unwrap(), written).unwrap(), None);
+    vfs.set_capacity_bytes(64 << 20);
+    put(&environment, written, 30_000).expect("there is room again");
+    drop(environment);
+    let environment = open(&vfs).unwrap();
+    let reader = environment.read().unwrap();
+    for key in 0..=written {
+        assert_eq!(
+            get(&reader, key).unwrap(),
+            Some(30_000),
+            "key {key} of {written}"
+        );
+    }
+    drop(reader);
+    assert_eq!(environment.check(CheckLevel::Full).unwrap().damages, []);
+}
+
+#[test]
+fn failed_journal_write_poisons_and_reads_go_on() {
+    let vfs = SimVfs::new(2);
+    let environment = open(&vfs).unwrap();
+    put(&environment, 1, 10).unwrap();
+    vfs.inject(Fault::nth(&[OperationKind::Write], 1, FaultError::Device).on("j-0"));
+    assert!(matches!(
+        put(&environment, 2, 10),
+        Err(CommitError::Unknown(_))
+    ));
+    assert!(matches!(
+        put(&environment, 3, 10),
+        Err(CommitError::NotCommitted(StorageError::Poisoned))
+    ));
+    assert_eq!(get(&environment.read().unwrap(), 1).unwrap(), Some(10));
+    drop(environment);
+    let environment = open(&vfs).unwrap();
+    let reader = environment.read().unwrap();
+    assert_eq!(get(&reader, 1).unwrap(), Some(10));
+    assert_eq!(get(&reader, 3).unwrap(), None);
+    drop(reader);
+    put(&environment, 4, 10).expect("a reopened environment writes");
+}
+
+#[test]
+fn failed_sync_of_the_data_file_poisons_and_loses_nothing() {
+    let vfs = SimVfs::new(3);
+    let environment = open(&vfs).unwrap();
+    put(&environment, 1, 10).unwrap();
+    vfs.inject(Fault::nth(&[OperationKind::Sync], 1, FaultError::Device).on("data.jd"));
+    assert!(environment.flush().is_err());
+    assert!(put(&environment, 2, 10).is_err());
+    assert_eq!(get(&environment.read().unwrap(), 1).unwrap(), Some(10));
+    drop(environment);
+    let environment = open(&vfs).unwrap();
+    assert_eq!(get(&environment.read().unwrap(), 1).unwrap(), Some(10));
+}
+
+#[test]
+fn flipped_byte_is_named_and_other_pages_are_served() {
+    let vfs = SimVfs::new(4);
+    let environment = open(&vfs).unwrap();
+    for key in 0..400 {
+        put(&environment, key, 500).unwrap();
+    }
+    drop(environment);
+    let bytes = vfs
+        .file_bytes(&Path::new(DIRECTORY).join(Damage::DATA_FILE))
+        .unwrap();
+    let leaf = (0..bytes.len() / 8192)
+        .find(|page| bytes[page * 8192 + 24] == 2)
+        .unwrap();
+    let offset = leaf as u64 * 8192 + 5_000;
+    vfs.flip(&Path::new(DIRECTORY).join(Damage::DATA_FILE), offset, 0x40)
+        .unwrap();
+    let environment = open(&vfs).unwrap();
+    let report = environment.check(CheckLevel::Full).unwrap();
+    assert_eq!(report.damages.len(), 1, "{:?}", report.damages);
+    assert_eq!(report.damages[0].page.map(|page| page.0), Some(leaf as u64));
+    let reader = environment.read().unwrap();
+    let outcomes: Vec<_> = (0..400).map(|key| get(&reader, key)).collect();
+    let damaged = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+    assert!(
+        damaged > 0 && damaged < 40,
+        "{damaged} of 400 keys cannot be read"
+    );
+    for outcome in outcomes {
+        match outcome {
+            Ok(value) => assert_eq!(value, Some(500)),
+            Err(error) => assert!(matches!(error, StorageError::Corrupt(_)), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn foreign_and_newer_directories_are_refused() {
+    let vfs = SimVfs::new(5);
+    drop(open(&vfs).unwrap());
+    let meta = Path::new(DIRECTORY).join("meta");
+    for slot in [0, 4096] {
+        vfs.flip(&meta, slot + 100, 0xff).unwrap();
+    }
+    let error = open(&vfs).err().unwrap();
+    assert!(matches!(error, OpenError::MetaDamaged { .. }), "{error}");
+    for slot in [0, 4096] {
+        vfs.flip(&meta, slot, 0xff).unwrap();
+    }
+    let error = open(&vfs).err().unwrap();
+    assert!(
+        matches!(error, OpenError::NotAnEnvironment { .. }),
+        "{error}"
+    );
+}
