@@ -82,7 +82,9 @@ fn failed_journal_write_poisons_and_reads_go_on() {
     let vfs = SimVfs::new(2);
     let environment = open(&vfs).unwrap();
     put(&environment, 1, 10).unwrap();
-    vfs.inject(Fault::nth(&[OperationKind::Write], 1, FaultError::Device).on("j-0"));
+    // The first journal, under the name by which it was opened.
+    let journal = "prepared-1.tmp";
+    vfs.inject(Fault::nth(&[OperationKind::Write], 1, FaultError::Device).on(journal));
     assert!(matches!(
         put(&environment, 2, 10),
         Err(CommitError::Unknown(_))

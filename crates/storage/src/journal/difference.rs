@@ -345,7 +345,9 @@ mod tests {
             is_new in any::<bool>(),
         ) {
             let previous: Vec<u8> =
-                (0..PAGE_BYTES).map(|at| (xxh3_64(&[at as u8], seed) >> (at % 5)) as u8).collect();
+                (0..PAGE_BYTES)
+                    .map(|at| xxh3_64(&at.to_le_bytes()[..1], seed).to_le_bytes()[at % 5])
+                    .collect();
             let mut current = if is_new { vec![0; PAGE_BYTES] } else { previous.clone() };
             for (from, len, byte) in edits {
                 let to = (from + len).min(PAGE_BYTES);

@@ -201,7 +201,9 @@ mod tests {
 
     #[test]
     fn payloads_come_back_compressed_or_not() {
-        let large: Vec<u8> = (0..100_000u32).map(|at| (at / 100) as u8).collect();
+        let large: Vec<u8> = (0..100_000u32)
+            .map(|at| (at / 100).to_le_bytes()[0])
+            .collect();
         for payload in [&b"abc"[..], &[], &large] {
             let stored = record(payload);
             let header = RecordHeader::parse(&stored, 55, 7, 66).expect("sound");
