@@ -2,6 +2,7 @@
 
 mod fast;
 mod fuzz;
+mod race;
 mod report;
 mod slow;
 
@@ -13,6 +14,7 @@ pub(crate) const HELP: &str = "\
 cargo xtask test [--budget-seconds N] [-p PACKAGE]...
 cargo xtask test slow
 cargo xtask test crash [--seed N] [--images N] [--kills N]
+cargo xtask test race
 cargo xtask test fuzz [--seconds N] [TARGET]...
 
 Builds the workspace with its tests, then runs every test of the fast suite, prints the runners' own
@@ -22,6 +24,7 @@ or when the running time is over the budget (60 s).
 slow runs everything in tests/slow: whatever takes longer than a fast test may.
 crash runs the part of it that ends badly on purpose: power loss at every moment of a script on the
 simulated disk (--seed, --images), and a writer killed with SIGKILL again and again (--kills).
+race runs every interleaving of the lock-free pieces (loom); two minutes.
 fuzz builds the programs of fuzz/targets with coverage counters and lets each look for inputs that
 fail, for 10 seconds; it needs a C++ compiler.";
 
@@ -31,6 +34,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         Some(first) if first.starts_with('-') => fast::run(arguments),
         Some("slow") => slow::run(&arguments[1..]),
         Some("crash") => slow::run_crash(&arguments[1..]),
+        Some("race") => race::run(&arguments[1..]),
         Some("fuzz") => fuzz::run(&arguments[1..]),
         Some(other) => bail!("there is no suite `{other}`; see `cargo xtask test --help`"),
     }
