@@ -4,8 +4,8 @@
 //! Bytes: docs/format.md, fixed branch and fixed leaf pages.
 //!
 //! ```text
-//! header 32 (lower = value width, upper = 0, aux = count) | 0 u16, last_slot u16, run u16, 0 u16
-//! keys [u64; capacity] | values [[u8; width]; capacity]      capacity = 8152 / (8 + width)
+//! header 32 (lower = value width, upper = 0, aux = count) | 0 u16, next_slot u16, run u16 | 0 to 64
+//! keys [u64; capacity] | values [[u8; width]; capacity]      capacity = 8128 / (8 + width)
 //! ```
 //!
 //! Invariants:
@@ -13,19 +13,19 @@
 //! - The values of a branch are page numbers. Its key 0 is 0 and counts as less than every key.
 
 use zerocopy::FromBytes;
-use zerocopy::little_endian::{U16, U64};
+use zerocopy::little_endian::U64;
 
 use crate::error::{DamageKind, StorageError};
-use crate::page::node::{NODE_CAPACITY, NODE_HEADER_BYTES, to_u16};
-use crate::page::node_mut::ASCENDING_RUN_MIN;
+use crate::page::node::{
+    ASCENDING_RUN_MIN, KIND_AT, NEXT_SLOT_AT, NODE_CAPACITY, NODE_HEADER_BYTES, RUN_AT, to_u16,
+};
+use crate::page::search::count_less;
 use crate::page::{PAGE_BYTES, Page, PageKind, PageNumber};
 
 /// Widest value of a fixed tree: 15 of them fit a leaf.
 pub const FIXED_VALUE_BYTES_MAX: usize = 512;
 
 const KEY_BYTES: usize = size_of::<u64>();
-const LAST_SLOT_AT: usize = 34;
-const RUN_AT: usize = 36;
 
 /// Entries that fit a page.
 #[inline]
@@ -105,7 +105,7 @@ impl<'a> FixedNode<'a> {
 
     #[inline]
     pub(crate) fn is_branch(&self) -> bool {
-        self.bytes[24] == PageKind::FixedBranch as u8
+        self.bytes[KIND_AT] == PageKind::FixedBranch as u8
     }
 
     #[inline]
@@ -163,21 +163,15 @@ impl<'a> FixedNode<'a> {
         }
     }
 
-    /// Whether an insert at `at` goes on where inserts went before.
+    /// Whether an insert at `at` continues a run of ascending inserts.
     #[inline]
     pub(crate) fn is_run(&self, at: usize) -> bool {
-        let word = |at| u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]);
-        usize::from(word(LAST_SLOT_AT)) + 1 == at && word(RUN_AT) >= ASCENDING_RUN_MIN
+        self.u16_at(NEXT_SLOT_AT) == at && self.u16_at(RUN_AT) >= ASCENDING_RUN_MIN
     }
 
     #[inline]
-    fn next_run(&self, at: usize) -> u16 {
-        let word = |at| u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]);
-        if usize::from(word(LAST_SLOT_AT).wrapping_add(1)) == at {
-            word(RUN_AT).saturating_add(1)
-        } else {
-            1
-        }
+    fn u16_at(&self, at: usize) -> usize {
+        usize::from(u16::from_le_bytes([self.bytes[at], self.bytes[at + 1]]))
     }
 }
 
@@ -187,20 +181,7 @@ fn lower_bound(keys: &[U64], key: u64) -> usize {
     if keys.last().is_none_or(|last| last.get() < key) {
         return keys.len();
     }
-    let mut window = keys;
-    let mut base = 0;
-    while window.len() > 8 {
-        let half = window.len() / 2;
-        let (left, right) = window.split_at(half);
-        let skip = left[half - 1].get() < key;
-        base += if skip { half } else { 0 };
-        window = if skip {
-            right
-        } else {
-            &window[..window.len() - half]
-        };
-    }
-    base + window.iter().filter(|slot| slot.get() < key).count()
+    count_less(keys, key)
 }
 
 /// A branch or leaf page of a fixed tree, to change.
@@ -241,7 +222,7 @@ impl<'a> FixedNodeMut<'a> {
         header.upper.set(0);
         header.aux.set(0);
         let mut node = FixedNodeMut { page };
-        node.set_run(u16::MAX, 0);
+        node.set_run(0, 0);
         node
     }
 
@@ -253,7 +234,7 @@ impl<'a> FixedNodeMut<'a> {
 
     /// Remembers that an ascending run goes on at the front of this new page.
     pub(crate) fn continue_run(&mut self) {
-        self.set_run(u16::MAX, ASCENDING_RUN_MIN);
+        self.set_run(0, ASCENDING_RUN_MIN);
     }
 
     /// Adds an entry at slot `at` and gives the place of its value; `None` when the page is full.
@@ -264,8 +245,12 @@ impl<'a> FixedNodeMut<'a> {
         if count >= capacity(width) {
             return None;
         }
-        let run = node.next_run(at);
-        self.set_run(to_u16(at), run);
+        let run = if node.u16_at(NEXT_SLOT_AT) == at {
+            node.u16_at(RUN_AT) + 1
+        } else {
+            1
+        };
+        self.set_run(at + 1, run);
         self.set_count(count + 1);
         let bytes = self.page.bytes_mut();
         let key_at = NODE_HEADER_BYTES + KEY_BYTES * at;
@@ -345,10 +330,11 @@ impl<'a> FixedNodeMut<'a> {
     }
 
     #[inline]
-    fn set_run(&mut self, last_slot: u16, run: u16) {
+    fn set_run(&mut self, next_slot: usize, run: usize) {
         let bytes = self.page.bytes_mut();
-        bytes[LAST_SLOT_AT..][..2].copy_from_slice(&U16::new(last_slot).to_bytes());
-        bytes[RUN_AT..][..2].copy_from_slice(&U16::new(run).to_bytes());
+        bytes[NEXT_SLOT_AT..][..2].copy_from_slice(&to_u16(next_slot).to_le_bytes());
+        let run = to_u16(run.min(usize::from(u16::MAX)));
+        bytes[RUN_AT..][..2].copy_from_slice(&run.to_le_bytes());
     }
 }
 

@@ -4,7 +4,8 @@
 //! Bytes: docs/format.md, branch and leaf pages.
 //!
 //! ```text
-//! header 32 | dead u16, last_slot u16, run u16, 0 u16 | prefix, padded to 8 | slots [u64] ->  ...  <- entries
+//! header 32 | dead u16, next_slot u16, run u16, 0 u16 | first 24 bytes of the prefix: one line
+//! slots [u64] -> ... <- entries | prefix from byte 24 on
 //! slot  = first 6 suffix bytes, big-endian, zero padded (48 bits) | value kind (2) | 0 (1) | offset of entry (13)
 //! entry = suffix length (11 bits), value length (13 bits): 3 bytes | suffix from byte 6 | value
 //! ```
@@ -15,6 +16,8 @@
 //!   that counts as less than every key.
 //! - Order of slots as plain numbers never contradicts the order of keys, so most searches touch
 //!   no entry but the one they end at.
+//! - Slots start at byte 64 whatever the prefix: a processor fetches them while it still waits for
+//!   the header.
 
 use std::cmp::Ordering;
 
@@ -22,6 +25,10 @@ use zerocopy::FromBytes;
 use zerocopy::little_endian::U64;
 
 use crate::error::{DamageKind, StorageError};
+use crate::page::key::{
+    HEAD_BYTES, Key, PREFIX_LINE_BYTES, SearchKey, compare_bytes, rest_of, same_bytes,
+};
+use crate::page::search::count_less;
 use crate::page::{PAGE_BYTES, PAGE_HEADER_BYTES, Page, PageKind, PageNumber};
 
 /// Longest key of a tree: seven such separators still fit a branch page.
@@ -42,8 +49,14 @@ pub(crate) fn is_inline_length(key_len: usize, value_len: usize) -> bool {
         && key_len <= KEY_BYTES_MAX
 }
 
-/// Header of the page and the word of counters behind it.
-pub(crate) const NODE_HEADER_BYTES: usize = PAGE_HEADER_BYTES + 8;
+/// Header of the page, the word of counters behind it, and the prefix: one cache line.
+pub(crate) const NODE_HEADER_BYTES: usize = PAGE_HEADER_BYTES + 8 + PREFIX_LINE_BYTES;
+
+/// Where the prefix starts.
+pub(crate) const PREFIX_AT: usize = PAGE_HEADER_BYTES + 8;
+
+/// Inserts in a row, each behind the one before, that make a split leave the left page full.
+pub(crate) const ASCENDING_RUN_MIN: usize = 8;
 
 /// Bytes of a slot.
 pub(crate) const SLOT_BYTES: usize = 8;
@@ -51,11 +64,17 @@ pub(crate) const SLOT_BYTES: usize = 8;
 /// Bytes before an entry's suffix.
 pub(crate) const ENTRY_HEADER_BYTES: usize = 3;
 
-/// Suffix bytes held in the slot.
-pub(crate) const HEAD_BYTES: usize = 6;
-
-/// Bytes that prefix, slots and entries may fill.
+/// Bytes that slots, entries and the end of a long prefix may fill.
 pub(crate) const NODE_CAPACITY: usize = PAGE_BYTES - NODE_HEADER_BYTES;
+
+// Fields of the page header and of the word behind it.
+pub(crate) const KIND_AT: usize = 24;
+const LOWER_AT: usize = 26;
+const UPPER_AT: usize = 28;
+const PREFIX_LEN_AT: usize = 30;
+pub(crate) const DEAD_AT: usize = 32;
+pub(crate) const NEXT_SLOT_AT: usize = 34;
+pub(crate) const RUN_AT: usize = 36;
 
 const HEAD_MASK: u64 = !0xFFFF;
 const OFFSET_MASK: u64 = 0x1FFF;
@@ -80,38 +99,6 @@ pub(crate) enum ValueKind {
 pub(crate) fn to_u16(n: usize) -> u16 {
     debug_assert!(n <= usize::from(u16::MAX), "{n} is no position in a page");
     n as u16
-}
-
-/// Length of the prefix area for a prefix of `len` bytes: slots stay aligned to words.
-#[inline]
-pub(crate) fn padded(len: usize) -> usize {
-    (len + 7) & !7
-}
-
-/// The part of a suffix that an entry stores.
-#[inline]
-pub(crate) fn rest_of(suffix: &[u8]) -> &[u8] {
-    suffix.get(HEAD_BYTES..).unwrap_or(&[])
-}
-
-/// First 6 bytes of a suffix as the high 48 bits of a number.
-#[inline]
-pub(crate) fn head_of(suffix: &[u8]) -> u64 {
-    if let Some(first) = suffix.first_chunk::<8>() {
-        return u64::from_be_bytes(*first) & HEAD_MASK;
-    }
-    let mut head = 0;
-    for &byte in suffix {
-        head = head << 8 | u64::from(byte);
-    }
-    // At most 7 bytes: align them left, then drop the seventh.
-    (head << 1 << (63 - 8 * suffix.len())) & HEAD_MASK
-}
-
-/// Number of leading bytes that `a` and `b` share.
-#[inline]
-pub(crate) fn common_prefix_len(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// One slot, taken apart.
@@ -179,11 +166,10 @@ impl Entry<'_> {
     }
 }
 
-/// Suffix length and value length from an entry's first 3 bytes.
+/// Suffix length and value length from an entry's first 3 bytes, which are the low ones.
 #[inline]
-pub(crate) fn decode_entry_header(bytes: [u8; ENTRY_HEADER_BYTES]) -> (usize, usize) {
-    let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0]);
-    ((word & 0x7FF) as usize, (word >> 11) as usize)
+pub(crate) fn decode_entry_header(word: u32) -> (usize, usize) {
+    ((word & 0x7FF) as usize, (word >> 11 & 0x1FFF) as usize)
 }
 
 /// The 3 bytes before an entry's suffix.
@@ -221,94 +207,23 @@ impl OverflowRef {
     }
 }
 
-/// A key inside a page: three pieces, put together only on demand.
-#[derive(Clone, Copy)]
-pub struct Key<'a> {
-    prefix: &'a [u8],
-    head: [u8; 8],
-    head_len: usize,
-    rest: &'a [u8],
+#[inline]
+fn u16_at(bytes: &[u8; PAGE_BYTES], at: usize) -> usize {
+    usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]))
 }
 
-impl<'a> Key<'a> {
-    /// A key that is one piece already.
-    pub(crate) fn whole(bytes: &'a [u8]) -> Key<'a> {
-        Key {
-            prefix: &[],
-            head: [0; 8],
-            head_len: 0,
-            rest: bytes,
-        }
-    }
-
-    /// Length in bytes.
-    #[inline]
-    #[expect(
-        clippy::len_without_is_empty,
-        reason = "an empty key is a key like any other"
-    )]
-    pub fn len(&self) -> usize {
-        self.prefix.len() + self.head_len + self.rest.len()
-    }
-
-    /// Replaces the content of `buffer` by the key.
-    #[inline]
-    pub fn copy_to(&self, buffer: &mut Vec<u8>) {
-        buffer.clear();
-        buffer.extend_from_slice(self.prefix);
-        buffer.extend_from_slice(self.head());
-        buffer.extend_from_slice(self.rest);
-    }
-
-    /// The key as one piece.
-    pub fn to_vec(&self) -> Vec<u8> {
-        let mut key = Vec::with_capacity(self.len());
-        self.copy_to(&mut key);
-        key
-    }
-
-    #[inline]
-    fn head(&self) -> &[u8] {
-        &self.head[..self.head_len]
-    }
-
-    /// Order relative to `other`.
-    #[inline]
-    pub fn compare(&self, other: &[u8]) -> Ordering {
-        let mut other = other;
-        for piece in [self.prefix, self.head(), self.rest] {
-            let (same, left) = other.split_at(piece.len().min(other.len()));
-            match piece.cmp(same) {
-                Ordering::Equal => other = left,
-                different => return different,
-            }
-        }
-        if other.is_empty() {
-            Ordering::Equal
-        } else {
-            Ordering::Less
-        }
-    }
-}
-
-impl std::fmt::Debug for Key<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "\"{}\"", self.to_vec().escape_ascii())
-    }
-}
-
-impl PartialEq<[u8]> for Key<'_> {
-    fn eq(&self, other: &[u8]) -> bool {
-        self.compare(other).is_eq()
-    }
+/// Bytes of a prefix that lie at the end of the page.
+#[inline]
+pub(crate) fn prefix_tail_len(prefix_len: usize) -> usize {
+    prefix_len.saturating_sub(PREFIX_LINE_BYTES)
 }
 
 /// A branch or leaf page, to read.
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'a> {
     bytes: &'a [u8; PAGE_BYTES],
-    prefix: &'a [u8],
     slots: &'a [U64],
+    prefix_len: usize,
 }
 
 impl<'a> Node<'a> {
@@ -318,7 +233,7 @@ impl<'a> Node<'a> {
     /// [`StorageError::Corrupt`] when the page is of another kind.
     #[inline]
     pub(crate) fn leaf(page: &'a Page) -> Result<Node<'a>, StorageError> {
-        if page.header().kind == PageKind::Leaf as u8 {
+        if page.bytes()[KIND_AT] == PageKind::Leaf as u8 {
             Ok(Node::of(page))
         } else {
             Err(wrong_kind(page, "a leaf"))
@@ -331,7 +246,7 @@ impl<'a> Node<'a> {
     /// [`StorageError::Corrupt`] when the page is of another kind.
     #[inline]
     pub(crate) fn branch(page: &'a Page) -> Result<Node<'a>, StorageError> {
-        if page.header().kind == PageKind::Branch as u8 {
+        if page.bytes()[KIND_AT] == PageKind::Branch as u8 {
             Ok(Node::of(page))
         } else {
             Err(wrong_kind(page, "a branch"))
@@ -354,22 +269,20 @@ impl<'a> Node<'a> {
     /// Sees a validated page known to be a branch or a leaf.
     #[inline]
     pub(crate) fn of(page: &'a Page) -> Node<'a> {
-        let header = page.header();
-        let prefix_len = usize::from(header.aux.get());
         let bytes = page.bytes();
-        let slots_at = NODE_HEADER_BYTES + padded(prefix_len);
-        let slots = &bytes[slots_at..usize::from(header.lower.get())];
+        let (lower, prefix_len) = (u16_at(bytes, LOWER_AT), u16_at(bytes, PREFIX_LEN_AT));
+        let slots = &bytes[NODE_HEADER_BYTES..lower];
         let slots = <[U64]>::ref_from_bytes(slots).expect("validated: slots are whole words");
         Node {
             bytes,
-            prefix: &bytes[NODE_HEADER_BYTES..][..prefix_len],
             slots,
+            prefix_len,
         }
     }
 
     #[inline]
     pub(crate) fn is_branch(&self) -> bool {
-        self.bytes[24] == PageKind::Branch as u8
+        self.bytes[KIND_AT] == PageKind::Branch as u8
     }
 
     /// Number of entries.
@@ -379,8 +292,40 @@ impl<'a> Node<'a> {
     }
 
     #[inline]
-    pub(crate) fn prefix(&self) -> &'a [u8] {
-        self.prefix
+    pub(crate) fn prefix_len(&self) -> usize {
+        self.prefix_len
+    }
+
+    /// The prefix: what is in the first line, and what is at the end of the page.
+    #[inline]
+    pub(crate) fn prefix(&self) -> (&'a [u8], &'a [u8]) {
+        let in_line = self.prefix_len.min(PREFIX_LINE_BYTES);
+        (
+            &self.bytes[PREFIX_AT..][..in_line],
+            &self.bytes[self.heap_end()..],
+        )
+    }
+
+    /// Whether `key` starts with the prefix.
+    #[inline]
+    pub(crate) fn has_prefix_of(&self, key: &SearchKey<'_>) -> bool {
+        let (line, tail) = self.prefix_area();
+        key.has_prefix(line, tail, self.prefix_len)
+    }
+
+    #[inline]
+    fn prefix_area(&self) -> (&'a [u8; PREFIX_LINE_BYTES], &'a [u8]) {
+        let line = self.bytes[PREFIX_AT..].first_chunk();
+        (
+            line.expect("a page is longer than a line"),
+            &self.bytes[self.heap_end()..],
+        )
+    }
+
+    /// Where entries end.
+    #[inline]
+    pub(crate) fn heap_end(&self) -> usize {
+        PAGE_BYTES - prefix_tail_len(self.prefix_len)
     }
 
     #[inline]
@@ -390,15 +335,16 @@ impl<'a> Node<'a> {
 
     #[inline]
     pub(crate) fn entry(&self, slot: Slot) -> Entry<'a> {
-        let (header, tail) = self.bytes[slot.offset()..]
-            .split_first_chunk::<ENTRY_HEADER_BYTES>()
-            .expect("validated: entries lie inside the page");
-        let (suffix_len, stored_len) = decode_entry_header(*header);
-        let (rest, tail) = tail.split_at(suffix_len.saturating_sub(HEAD_BYTES));
+        // Slots and header lie before every entry, so one byte too many can be read in front.
+        let word = self.bytes[slot.offset() - 1..].first_chunk::<4>();
+        let word = u32::from_le_bytes(*word.expect("validated: entries lie inside the page")) >> 8;
+        let (suffix_len, stored_len) = decode_entry_header(word);
+        let rest_at = slot.offset() + ENTRY_HEADER_BYTES;
+        let value_at = rest_at + suffix_len.saturating_sub(HEAD_BYTES);
         Entry {
             suffix_len,
-            rest,
-            stored: &tail[..stored_len],
+            rest: &self.bytes[rest_at..value_at],
+            stored: &self.bytes[value_at..value_at + stored_len],
         }
     }
 
@@ -413,8 +359,10 @@ impl<'a> Node<'a> {
     pub(crate) fn key(&self, slot: usize) -> Key<'a> {
         let slot = self.slot(slot);
         let entry = self.entry(slot);
+        let (prefix, prefix_tail) = self.prefix();
         Key {
-            prefix: self.prefix,
+            prefix,
+            prefix_tail,
             head: slot.head().to_be_bytes(),
             head_len: entry.suffix_len.min(HEAD_BYTES),
             rest: entry.rest,
@@ -431,25 +379,57 @@ impl<'a> Node<'a> {
         PageNumber(u64::from_le_bytes(*bytes))
     }
 
+    /// The entry of `key` in a leaf.
+    #[inline]
+    pub(crate) fn find(&self, key: &SearchKey<'_>) -> Option<(Slot, Entry<'a>)> {
+        if !self.has_prefix_of(key) {
+            return None;
+        }
+        let head = key.head(self.prefix_len);
+        let at = count_less(self.slots, head);
+        let slot = Slot(self.slots.get(at)?.get());
+        if slot.head() != head {
+            return None;
+        }
+        let suffix = key.suffix(self.prefix_len);
+        let entry = self.entry(slot);
+        if entry.suffix_len == suffix.len() && same_bytes(entry.rest, rest_of(suffix)) {
+            return Some((slot, entry));
+        }
+        let slot = self.slot(self.search_ties(at, head, suffix).ok()?);
+        Some((slot, self.entry(slot)))
+    }
+
     /// Position of `key` in a leaf, or where it would go.
     #[inline]
-    pub(crate) fn search(&self, key: &[u8]) -> Result<usize, usize> {
+    pub(crate) fn search(&self, key: &SearchKey<'_>) -> Result<usize, usize> {
         self.search_from(0, key)
     }
 
     /// As `search`, with a look at the last key first when the last insert went behind it.
     #[inline]
-    pub(crate) fn search_ascending(&self, key: &[u8]) -> Result<usize, usize> {
+    pub(crate) fn search_ascending(&self, key: &SearchKey<'_>) -> Result<usize, usize> {
         let count = self.count();
-        if usize::from(self.last_slot()) + 1 == count && self.key(count - 1).compare(key).is_lt() {
+        if count > 0 && self.next_slot() == count && self.is_behind_last(key) {
             return Err(count);
         }
         self.search(key)
     }
 
+    /// Whether all keys are less than `key`.
+    #[inline]
+    fn is_behind_last(&self, key: &SearchKey<'_>) -> bool {
+        if !self.has_prefix_of(key) {
+            return false;
+        }
+        let (last, head) = (self.slot(self.count() - 1), key.head(self.prefix_len));
+        last.head() < head
+            || last.head() == head && self.compare_tie(last, key.suffix(self.prefix_len)).is_lt()
+    }
+
     /// Slot of the child of a branch that covers `key`.
     #[inline]
-    pub(crate) fn child_slot(&self, key: &[u8]) -> usize {
+    pub(crate) fn child_slot(&self, key: &SearchKey<'_>) -> usize {
         match self.search_from(1, key) {
             Ok(slot) => slot,
             Err(slot) => slot - 1,
@@ -458,36 +438,36 @@ impl<'a> Node<'a> {
 
     /// Position of `key` among the slots from `first` on.
     #[inline]
-    fn search_from(&self, first: usize, key: &[u8]) -> Result<usize, usize> {
-        let Some(suffix) = self.strip_prefix(key) else {
-            return Err(if key < self.prefix {
-                first
-            } else {
-                self.count()
-            });
-        };
-        let head = head_of(suffix);
-        let slots = &self.slots[first..];
-        let at = lower_bound(slots, head);
-        let ties = slots[at..]
-            .iter()
-            .take_while(|slot| Slot(slot.get()).head() == head)
-            .count();
-        self.search_ties(first + at, ties, suffix)
+    fn search_from(&self, first: usize, key: &SearchKey<'_>) -> Result<usize, usize> {
+        if !self.has_prefix_of(key) {
+            let (line, tail) = self.prefix_area();
+            let is_less = key.compare_prefix(line, tail, self.prefix_len).is_lt();
+            return Err(if is_less { first } else { self.count() });
+        }
+        let head = key.head(self.prefix_len);
+        let at = count_less(self.slots, head).max(first);
+        match self.slots.get(at) {
+            Some(slot) if Slot(slot.get()).head() == head => {
+                self.search_ties(at, head, key.suffix(self.prefix_len))
+            }
+            _ => Err(at),
+        }
     }
 
-    #[inline]
-    fn strip_prefix<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
-        key.strip_prefix(self.prefix)
-    }
-
-    /// Binary search among `count` slots from `first` on whose heads all equal that of `suffix`.
-    #[inline]
-    fn search_ties(&self, first: usize, count: usize, suffix: &[u8]) -> Result<usize, usize> {
-        let (mut low, mut high) = (first, first + count);
+    /// Binary search among the slots from `low` on whose head, like that of `suffix`, is `head`.
+    fn search_ties(&self, mut low: usize, head: u64, suffix: &[u8]) -> Result<usize, usize> {
+        let mut high = low + 1;
+        if self
+            .slots
+            .get(high)
+            .is_some_and(|slot| Slot(slot.get()).head() == head)
+        {
+            let next = head.checked_add(!HEAD_MASK + 1);
+            high = next.map_or(self.count(), |next| count_less(self.slots, next));
+        }
         while low < high {
             let middle = usize::midpoint(low, high);
-            match self.compare_tie(middle, suffix) {
+            match self.compare_tie(self.slot(middle), suffix) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Equal => return Ok(middle),
                 Ordering::Greater => high = middle,
@@ -498,17 +478,14 @@ impl<'a> Node<'a> {
 
     /// Order of an entry relative to a suffix that has the same head.
     #[inline]
-    fn compare_tie(&self, slot: usize, suffix: &[u8]) -> Ordering {
-        let entry = self.entry(self.slot(slot));
+    fn compare_tie(&self, slot: Slot, suffix: &[u8]) -> Ordering {
+        let entry = self.entry(slot);
         // When a rest is empty its suffix is a prefix of the other but for zero padding, so the
         // shorter one is less.
-        entry
-            .rest
-            .cmp(rest_of(suffix))
-            .then(entry.suffix_len.cmp(&suffix.len()))
+        compare_bytes(entry.rest, rest_of(suffix)).then(entry.suffix_len.cmp(&suffix.len()))
     }
 
-    /// Bytes of prefix, slots and live entries.
+    /// Bytes of slots, live entries and the end of a long prefix.
     #[inline]
     pub(crate) fn used_bytes(&self) -> usize {
         let (lower, upper, dead) = (self.lower(), self.upper(), self.dead_bytes());
@@ -517,30 +494,36 @@ impl<'a> Node<'a> {
 
     #[inline]
     pub(crate) fn lower(&self) -> usize {
-        NODE_HEADER_BYTES + padded(self.prefix.len()) + SLOT_BYTES * self.slots.len()
+        NODE_HEADER_BYTES + SLOT_BYTES * self.slots.len()
     }
 
     #[inline]
     pub(crate) fn upper(&self) -> usize {
-        usize::from(u16::from_le_bytes([self.bytes[28], self.bytes[29]]))
+        u16_at(self.bytes, UPPER_AT)
     }
 
     /// Heap bytes that belong to no entry.
     #[inline]
     pub(crate) fn dead_bytes(&self) -> usize {
-        usize::from(u16::from_le_bytes([self.bytes[32], self.bytes[33]]))
+        u16_at(self.bytes, DEAD_AT)
     }
 
-    /// Where the last insert went.
+    /// The slot behind the last insert: an insert there continues a run.
     #[inline]
-    pub(crate) fn last_slot(&self) -> u16 {
-        u16::from_le_bytes([self.bytes[34], self.bytes[35]])
+    pub(crate) fn next_slot(&self) -> usize {
+        u16_at(self.bytes, NEXT_SLOT_AT)
     }
 
     /// How many inserts in a row went right behind the one before.
     #[inline]
-    pub(crate) fn run(&self) -> u16 {
-        u16::from_le_bytes([self.bytes[36], self.bytes[37]])
+    pub(crate) fn run(&self) -> usize {
+        u16_at(self.bytes, RUN_AT)
+    }
+
+    /// Whether an insert at `at` continues a run of ascending inserts.
+    #[inline]
+    pub(crate) fn is_run(&self, at: usize) -> bool {
+        self.next_slot() == at && self.run() >= ASCENDING_RUN_MIN
     }
 
     /// First slot whose key means something.
@@ -556,86 +539,18 @@ fn wrong_kind(page: &Page, expected: &'static str) -> StorageError {
     StorageError::corrupt_page(page.number(), DamageKind::PageKind { expected, actual })
 }
 
-/// Number of slots less than `head`.
-///
-/// Halves without branches down to a few slots, then counts those: a mispredicted branch would
-/// cost more than the comparisons it saves.
-#[inline]
-fn lower_bound(slots: &[U64], head: u64) -> usize {
-    let mut window = slots;
-    let mut base = 0;
-    while window.len() > 8 {
-        let half = window.len() / 2;
-        let (left, right) = window.split_at(half);
-        let skip = left[half - 1].get() < head;
-        base += if skip { half } else { 0 };
-        window = if skip {
-            right
-        } else {
-            &window[..window.len() - half]
-        };
-    }
-    base + window.iter().filter(|slot| slot.get() < head).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn heads_order_like_keys() {
-        let mut keys: Vec<&[u8]> = vec![
-            b"", b"\0", b"\0\0", b"a", b"a\0", b"abcdef", b"abcdefg", b"abcdeg", b"\xff",
-        ];
-        keys.sort_unstable();
-        for pair in keys.windows(2) {
-            assert!(head_of(pair[0]) <= head_of(pair[1]), "{pair:?}");
-        }
-        assert_eq!(head_of(b"abcdef"), u64::from_be_bytes(*b"abcdef\0\0"));
-        assert_eq!(head_of(b"abcdefg"), u64::from_be_bytes(*b"abcdef\0\0"));
-        assert_eq!(head_of(b"abcdefgh"), u64::from_be_bytes(*b"abcdef\0\0"));
-        assert_eq!(head_of(b"a"), u64::from_be_bytes(*b"a\0\0\0\0\0\0\0"));
-    }
-
-    #[test]
     fn entry_headers_hold_all_lengths() {
         for (suffix, value) in [(0, 0), (1, 2), (KEY_BYTES_MAX, INLINE_VALUE_BYTES_MAX)] {
+            let [a, b, c] = encode_entry_header(suffix, value);
             assert_eq!(
-                decode_entry_header(encode_entry_header(suffix, value)),
+                decode_entry_header(u32::from_le_bytes([a, b, c, 9])),
                 (suffix, value)
             );
-        }
-    }
-
-    #[test]
-    fn lower_bound_counts_smaller_slots() {
-        for count in 0..70_u64 {
-            let slots: Vec<U64> = (0..count).map(|n| U64::new(n * 2)).collect();
-            for needle in 0..count * 2 + 2 {
-                let expected = slots.iter().filter(|slot| slot.get() < needle).count();
-                assert_eq!(lower_bound(&slots, needle), expected, "{count} {needle}");
-            }
-        }
-    }
-
-    #[test]
-    fn keys_compare_piece_by_piece() {
-        let key = Key {
-            prefix: b"us",
-            head: *b"ers/1-\0\0",
-            head_len: 6,
-            rest: b"A",
-        };
-        assert_eq!(key.to_vec(), b"users/1-A");
-        for (other, order) in [
-            (&b"users/1-A"[..], Ordering::Equal),
-            (b"users/1-", Ordering::Greater),
-            (b"users/1-AB", Ordering::Less),
-            (b"u", Ordering::Greater),
-            (b"", Ordering::Greater),
-            (b"userz", Ordering::Less),
-        ] {
-            assert_eq!(key.compare(other), order, "{other:?}");
         }
     }
 }

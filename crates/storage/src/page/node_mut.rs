@@ -11,24 +11,19 @@
 use zerocopy::little_endian::U16;
 
 use crate::error::StorageError;
+use crate::page::key::{
+    HEAD_BYTES, PREFIX_LINE_BYTES, SearchKey, common_prefix_len, head_of, rest_of,
+};
 use crate::page::node::{
-    ENTRY_HEADER_BYTES, HEAD_BYTES, INLINE_ENTRY_BYTES_MAX, KEY_BYTES_MAX, Key, NODE_CAPACITY,
-    NODE_HEADER_BYTES, Node, SLOT_BYTES, Slot, ValueKind, common_prefix_len, encode_entry_header,
-    head_of, padded, rest_of, to_u16,
+    ASCENDING_RUN_MIN, DEAD_AT, ENTRY_HEADER_BYTES, INLINE_ENTRY_BYTES_MAX, KEY_BYTES_MAX,
+    NEXT_SLOT_AT, NODE_CAPACITY, NODE_HEADER_BYTES, Node, PREFIX_AT, RUN_AT, SLOT_BYTES, Slot,
+    ValueKind, encode_entry_header, prefix_tail_len, to_u16,
 };
 use crate::page::{PAGE_BYTES, Page, PageKind, PageNumber};
 
 /// A full page with more entries than one is rebuilt only when that leaves this much room;
 /// otherwise it is split, lest every growing value rewrite the page once more.
 const REBUILD_GAIN_BYTES_MIN: usize = 256;
-
-/// Inserts in a row, each behind the one before, that make a split leave the left page full.
-pub(crate) const ASCENDING_RUN_MIN: u16 = 8;
-
-/// Fields of the word behind the page header.
-const DEAD_AT: usize = 32;
-const LAST_SLOT_AT: usize = 34;
-const RUN_AT: usize = 36;
 
 /// Bytes an entry takes together with its slot.
 #[inline]
@@ -77,20 +72,22 @@ impl<'a> NodeMut<'a> {
     /// Removes all entries and stores a new prefix.
     fn reset(&mut self, prefix: &[u8]) {
         debug_assert!(prefix.len() <= KEY_BYTES_MAX);
-        let slots_at = NODE_HEADER_BYTES + padded(prefix.len());
+        let (line, tail) = prefix.split_at(prefix.len().min(PREFIX_LINE_BYTES));
+        let heap_end = PAGE_BYTES - tail.len();
         let bytes = self.page.bytes_mut();
-        bytes[NODE_HEADER_BYTES..slots_at].fill(0);
-        bytes[NODE_HEADER_BYTES..][..prefix.len()].copy_from_slice(prefix);
+        bytes[PREFIX_AT..NODE_HEADER_BYTES].fill(0);
+        bytes[PREFIX_AT..][..line.len()].copy_from_slice(line);
+        bytes[heap_end..].copy_from_slice(tail);
         self.set_dead(0);
         let header = self.page.header_mut();
         header.aux.set(to_u16(prefix.len()));
-        header.lower.set(to_u16(slots_at));
-        header.upper.set(to_u16(PAGE_BYTES));
+        header.lower.set(to_u16(NODE_HEADER_BYTES));
+        header.upper.set(to_u16(heap_end));
     }
 
     /// Remembers that an ascending run goes on at the front of this new page.
     pub(crate) fn continue_run(&mut self) {
-        self.set_run(u16::MAX, ASCENDING_RUN_MIN);
+        self.set_run(0, ASCENDING_RUN_MIN);
     }
 
     /// Adds an entry at slot `at` and gives the place of its value.
@@ -101,28 +98,33 @@ impl<'a> NodeMut<'a> {
     pub(crate) fn insert(
         &mut self,
         at: usize,
-        key: &[u8],
+        key: &SearchKey<'_>,
         kind: ValueKind,
         stored_len: usize,
     ) -> Option<&mut [u8]> {
-        debug_assert!(stored_len + key.len() <= INLINE_ENTRY_BYTES_MAX);
+        let bytes = key.bytes();
+        debug_assert!(stored_len + bytes.len() <= INLINE_ENTRY_BYTES_MAX);
         let node = self.node();
-        let room = node.upper() - node.lower();
         let has_keys = node.count() > node.first_key_slot();
-        let fits = match key.strip_prefix(node.prefix()) {
-            Some(suffix) => has_keys && entry_bytes(suffix.len(), stored_len) <= room,
-            None => false,
-        };
+        let fits = has_keys
+            && node.has_prefix_of(key)
+            && entry_bytes(bytes.len() - node.prefix_len(), stored_len)
+                <= node.upper() - node.lower();
         if !fits && !self.make_room(at, key, stored_len) {
             return None;
         }
-        let prefix_len = self.node().prefix().len();
-        Some(self.push_at(at, &key[prefix_len..], kind, stored_len))
+        let prefix_len = self.node().prefix_len();
+        Some(self.push_at(at, &bytes[prefix_len..], kind, stored_len))
     }
 
     /// Adds a child to a branch at slot `at`; false, and nothing has changed, without room.
     pub(crate) fn insert_child(&mut self, at: usize, separator: &[u8], child: PageNumber) -> bool {
-        let place = self.insert(at, separator, ValueKind::Inline, size_of::<u64>());
+        let place = self.insert(
+            at,
+            &SearchKey::new(separator),
+            ValueKind::Inline,
+            size_of::<u64>(),
+        );
         place
             .map(|place| place.copy_from_slice(&child.0.to_le_bytes()))
             .is_some()
@@ -139,15 +141,15 @@ impl<'a> NodeMut<'a> {
     ) -> &mut [u8] {
         let node = self.node();
         let (lower, upper, count) = (node.lower(), node.upper(), node.count());
-        let run = if usize::from(node.last_slot().wrapping_add(1)) == at && count > 0 {
-            node.run().saturating_add(1)
+        let run = if node.next_slot() == at {
+            node.run() + 1
         } else {
             1
         };
         let rest = rest_of(suffix);
         let entry_at = upper - (ENTRY_HEADER_BYTES + rest.len() + stored_len);
         let slot = Slot::new(head_of(suffix), kind, entry_at);
-        self.set_run(to_u16(at), run);
+        self.set_run(at + 1, run);
         let header = self.page.header_mut();
         header.lower.set(to_u16(lower + SLOT_BYTES));
         header.upper.set(to_u16(entry_at));
@@ -165,15 +167,16 @@ impl<'a> NodeMut<'a> {
     /// Rebuilds the page so that the entry fits; false when it would not, and nothing changes.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, at: usize, key: &[u8], stored_len: usize) -> bool {
+    fn make_room(&mut self, at: usize, sought: &SearchKey<'_>, stored_len: usize) -> bool {
+        let key = sought.bytes();
         let node = self.node();
         let first = node.first_key_slot();
         let count = node.count();
         if count <= first {
             // No key yet. A prefix chosen when the page was made is a guess worth keeping.
-            let prefix = node.prefix();
-            let prefix_len = if key.starts_with(prefix) && count == 0 {
-                prefix.len()
+            let keeps_prefix = count == 0 && node.has_prefix_of(sought);
+            let prefix_len = if keeps_prefix {
+                node.prefix_len()
             } else {
                 key.len()
             };
@@ -190,10 +193,10 @@ impl<'a> NodeMut<'a> {
         } else {
             node.key(count - 1).common_prefix_len(&low)
         };
-        let needed = padded(prefix_len)
+        let needed = prefix_tail_len(prefix_len)
             + encoded_bytes(&node, 0, count, prefix_len)
             + entry_bytes(key.len() - prefix_len, stored_len);
-        let limit = if prefix_len >= node.prefix().len() && count > 1 {
+        let limit = if prefix_len >= node.prefix_len() && count > 1 {
             NODE_CAPACITY - REBUILD_GAIN_BYTES_MIN
         } else {
             NODE_CAPACITY
@@ -209,10 +212,10 @@ impl<'a> NodeMut<'a> {
     fn rebuild(&mut self, prefix: &[u8]) {
         let copy = *self.page;
         let source = Node::of(&copy);
-        let (last_slot, run) = (source.last_slot(), source.run());
+        let (next_slot, run) = (source.next_slot(), source.run());
         self.reset(prefix);
         self.push_all(&source, 0, source.count(), None);
-        self.set_run(last_slot, run);
+        self.set_run(next_slot, run);
     }
 
     /// Adds the entries `from..to` of another node behind the own ones; they are known to fit.
@@ -225,8 +228,8 @@ impl<'a> NodeMut<'a> {
         to: usize,
         separator: Option<&[u8]>,
     ) {
-        let prefix_len = self.node().prefix().len();
-        let same_prefix = prefix_len == source.prefix().len();
+        let prefix_len = self.node().prefix_len();
+        let same_prefix = prefix_len == source.prefix_len();
         let mut key = Vec::new();
         for at in from..to {
             let slot = source.slot(at);
@@ -328,7 +331,7 @@ impl<'a> NodeMut<'a> {
             }
         }
         if from == 0 && to == count {
-            (upper, dead) = (PAGE_BYTES, 0);
+            (upper, dead) = (node.heap_end(), 0);
         }
         let slots_at = lower - SLOT_BYTES * count;
         let bytes = self.page.bytes_mut();
@@ -374,7 +377,7 @@ impl<'a> NodeMut<'a> {
         let prefix = merged_prefix(&left, right, separator);
         self.rebuild(&prefix);
         self.push_all(right, 0, right.count(), Some(separator));
-        self.set_run(u16::MAX, 0);
+        self.set_run(0, 0);
     }
 
     fn set_slot(&mut self, at: usize, slot: Slot) {
@@ -389,9 +392,9 @@ impl<'a> NodeMut<'a> {
     }
 
     #[inline]
-    fn set_run(&mut self, last_slot: u16, run: u16) {
-        self.set_u16(LAST_SLOT_AT, last_slot);
-        self.set_u16(RUN_AT, run);
+    fn set_run(&mut self, next_slot: usize, run: usize) {
+        self.set_u16(NEXT_SLOT_AT, to_u16(next_slot));
+        self.set_u16(RUN_AT, to_u16(run.min(usize::from(u16::MAX))));
     }
 
     #[inline]
@@ -408,19 +411,12 @@ impl<'a> Node<'a> {
     }
 }
 
-impl Key<'_> {
-    /// Number of leading bytes shared with `other`.
-    pub(crate) fn common_prefix_len(&self, other: &[u8]) -> usize {
-        common_prefix_len(&self.to_vec(), other)
-    }
-}
-
 /// Bytes that slots and entries `from..to` take behind a prefix of `prefix_len` bytes.
 pub(crate) fn encoded_bytes(node: &Node<'_>, from: usize, to: usize, prefix_len: usize) -> usize {
     (from..to)
         .map(|at| {
             let entry = node.entry(node.slot(at));
-            let key_len = node.prefix().len() + entry.suffix_len;
+            let key_len = node.prefix_len() + entry.suffix_len;
             let suffix_len = if at < node.first_key_slot() {
                 0
             } else {
@@ -468,7 +464,7 @@ pub(crate) fn merged_bytes(left: &Node<'_>, right: &Node<'_>, separator: &[u8]) 
     } else {
         0
     };
-    padded(prefix_len)
+    prefix_tail_len(prefix_len)
         + encoded_bytes(left, 0, left.count(), prefix_len)
         + encoded_bytes(right, 0, right.count(), prefix_len)
         + pulled
@@ -479,7 +475,7 @@ pub(crate) fn merged_bytes(left: &Node<'_>, right: &Node<'_>, separator: &[u8]) 
 pub(crate) fn split_position(node: &Node<'_>) -> usize {
     let count = node.count();
     debug_assert!(count >= 2);
-    let total = encoded_bytes(node, 0, count, node.prefix().len());
+    let total = encoded_bytes(node, 0, count, node.prefix_len());
     let mut best = (1, usize::MAX, usize::MAX);
     let mut left_bytes = 0;
     for at in 1..count {

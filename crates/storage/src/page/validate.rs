@@ -9,9 +9,10 @@
 
 use crate::error::{Damage, DamageKind};
 use crate::page::fixed_node::validate_fixed;
+use crate::page::key::HEAD_BYTES;
 use crate::page::node::{
-    ENTRY_HEADER_BYTES, HEAD_BYTES, KEY_BYTES_MAX, NODE_HEADER_BYTES, Node, OverflowRef,
-    SLOT_BYTES, Slot, decode_entry_header, padded,
+    ENTRY_HEADER_BYTES, KEY_BYTES_MAX, NODE_HEADER_BYTES, Node, OverflowRef, SLOT_BYTES, Slot,
+    decode_entry_header, prefix_tail_len,
 };
 use crate::page::{PAGE_BYTES, Page, PageKind};
 
@@ -54,11 +55,11 @@ fn validate_node(page: &Page) -> Result<(), DamageKind> {
     if prefix_len > KEY_BYTES_MAX {
         return Err(layout("prefix length", prefix_len));
     }
-    let slots_at = NODE_HEADER_BYTES + padded(prefix_len);
+    let (slots_at, heap_end) = (NODE_HEADER_BYTES, PAGE_BYTES - prefix_tail_len(prefix_len));
     if lower < slots_at || !(lower - slots_at).is_multiple_of(SLOT_BYTES) {
         return Err(layout("end of the slots", lower));
     }
-    if upper < lower || upper > PAGE_BYTES {
+    if upper < lower || upper > heap_end {
         return Err(layout("start of the entries", upper));
     }
     let count = (lower - slots_at) / SLOT_BYTES;
@@ -71,10 +72,10 @@ fn validate_node(page: &Page) -> Result<(), DamageKind> {
         let mut word = [0; SLOT_BYTES];
         word.copy_from_slice(&page.bytes()[slot_at..slot_at + SLOT_BYTES]);
         let slot = Slot(u64::from_le_bytes(word));
-        heap_bytes += validate_entry(page, slot, upper, prefix_len, is_branch)?;
+        heap_bytes += validate_entry(page, slot, upper..heap_end, prefix_len, is_branch)?;
     }
     let node = Node::of(page);
-    if heap_bytes + node.dead_bytes() != PAGE_BYTES - upper {
+    if heap_bytes + node.dead_bytes() != heap_end - upper {
         return Err(layout("number of dead bytes", node.dead_bytes()));
     }
     validate_order(&node)
@@ -84,7 +85,7 @@ fn validate_node(page: &Page) -> Result<(), DamageKind> {
 fn validate_entry(
     page: &Page,
     slot: Slot,
-    upper: usize,
+    heap: std::ops::Range<usize>,
     prefix_len: usize,
     is_branch: bool,
 ) -> Result<usize, DamageKind> {
@@ -92,17 +93,19 @@ fn validate_entry(
     if slot.reserved_bits() != 0 {
         return Err(layout("reserved bits of a slot", 1));
     }
-    let entry = page.bytes().get(offset..).filter(|_| offset >= upper);
-    let Some((header, _)) = entry.and_then(|entry| entry.split_first_chunk::<ENTRY_HEADER_BYTES>())
-    else {
+    let header = page
+        .bytes()
+        .get(offset..)
+        .and_then(|entry| entry.first_chunk());
+    let Some(&[a, b, c]) = header.filter(|_| offset >= heap.start) else {
         return Err(layout("offset of an entry", offset));
     };
-    let (suffix_len, stored_len) = decode_entry_header(*header);
+    let (suffix_len, stored_len) = decode_entry_header(u32::from_le_bytes([a, b, c, 0]));
     if prefix_len + suffix_len > KEY_BYTES_MAX {
         return Err(layout("length of a key", prefix_len + suffix_len));
     }
     let heap_bytes = ENTRY_HEADER_BYTES + suffix_len.saturating_sub(HEAD_BYTES) + stored_len;
-    if offset + heap_bytes > PAGE_BYTES {
+    if offset + heap_bytes > heap.end {
         return Err(layout("length of a value", stored_len));
     }
     let expected_len = match (is_branch, slot.is_overflow()) {

@@ -8,6 +8,7 @@
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::StorageError;
+use crate::page::key::SearchKey;
 use crate::page::node::{Node, OverflowRef, ValueKind, is_inline_length};
 use crate::page::node_mut::NodeMut;
 use crate::page::{PageNumber, PageWrite};
@@ -54,11 +55,12 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
             if !current.covers_key(key) || !is_inline_length(key.len(), value.len()) {
                 break Some(entry);
             }
-            let place = match node.node().search_ascending(key) {
+            let sought = SearchKey::new(key);
+            let place = match node.node().search_ascending(&sought) {
                 Ok(at) if node.node().slot(at).is_overflow() => None,
                 Ok(at) => node.replace(at, ValueKind::Inline, value.len()),
                 Err(at) => {
-                    let place = node.insert(at, key, ValueKind::Inline, value.len());
+                    let place = node.insert(at, &sought, ValueKind::Inline, value.len());
                     added += u64::from(place.is_some());
                     place
                 }
@@ -108,7 +110,7 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
         // A leaf without any of the keys is left untouched.
         while let Some(key) = &next
             && belongs(key)
-            && node.search(key.as_ref()).is_err()
+            && node.search(&SearchKey::new(key.as_ref())).is_err()
         {
             next = keys.next();
         }
@@ -121,7 +123,7 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
         while let Some(key) = &next
             && belongs(key)
         {
-            if let Ok(at) = node.node().search(key.as_ref()) {
+            if let Ok(at) = node.node().search(&SearchKey::new(key.as_ref())) {
                 runs.extend(overflow_at(&node.node(), at));
                 node.remove(at, at + 1);
                 removed += 1;
@@ -195,11 +197,11 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
         }
         let node = Node::branch(self.pages.page(page)?)?;
         let from = match low {
-            Bound::Included(key) | Bound::Excluded(key) => node.child_slot(key),
+            Bound::Included(key) | Bound::Excluded(key) => node.child_slot(&SearchKey::new(key)),
             Bound::Unbounded => 0,
         };
         let to = match high {
-            Bound::Included(key) | Bound::Excluded(key) => node.child_slot(key),
+            Bound::Included(key) | Bound::Excluded(key) => node.child_slot(&SearchKey::new(key)),
             Bound::Unbounded => node.count() - 1,
         };
         let children: Vec<PageNumber> = (from..=to).map(|slot| node.child(slot)).collect();
@@ -243,7 +245,7 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
         high: Bound<&[u8]>,
     ) -> Result<(u64, bool), StorageError> {
         let node = Node::leaf(self.pages.page(leaf)?)?;
-        let position = |key: &[u8], is_behind: bool| match node.search(key) {
+        let position = |key: &[u8], is_behind: bool| match node.search(&SearchKey::new(key)) {
             Ok(at) => at + usize::from(is_behind),
             Err(at) => at,
         };

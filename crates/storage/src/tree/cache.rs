@@ -6,23 +6,12 @@
 //! Invariants:
 //! - Every change of a branch page clears the cache, so bounds and paths in it are right.
 
+use crate::page::key::leading_word;
 use crate::page::{Key, PageNumber};
 use crate::tree::path::Path;
 
 /// Leaves remembered: loads of a few interleaved ascending sequences still hit.
 const LEAVES_MAX: usize = 8;
-
-/// First 8 bytes of a key as a number, zero padded: orders keys but for ties.
-#[inline]
-pub(crate) fn leading_word(key: &[u8]) -> u64 {
-    if let Some(first) = key.first_chunk::<8>() {
-        return u64::from_be_bytes(*first);
-    }
-    let word = key
-        .iter()
-        .fold(0, |word, &byte| word << 8 | u64::from(byte));
-    word << 1 << (63 - 8 * key.len())
-}
 
 /// One remembered leaf.
 #[derive(Clone, Debug)]
@@ -190,22 +179,5 @@ fn set_bound(bound: &mut Option<Vec<u8>>, key: Option<Key<'_>>) {
     match key {
         Some(key) => key.copy_to(bound.get_or_insert_default()),
         None => *bound = None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn leading_words_order_like_keys() {
-        let keys: [&[u8]; 6] = [b"", b"\0", b"a", b"a\0\0\0\0\0\0\0\x01", b"abcdefg", b"b"];
-        for pair in keys.windows(2) {
-            assert!(leading_word(pair[0]) <= leading_word(pair[1]), "{pair:?}");
-        }
-        assert_eq!(
-            leading_word(b"abcdefgh-and-more"),
-            u64::from_be_bytes(*b"abcdefgh")
-        );
     }
 }

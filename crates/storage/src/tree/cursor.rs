@@ -4,6 +4,7 @@
 
 use crate::error::StorageError;
 use crate::page::PageRead;
+use crate::page::key::SearchKey;
 use crate::page::node::Node;
 use crate::tree::position::{Position, Target};
 use crate::tree::read::{Tree, value_at};
@@ -32,7 +33,7 @@ impl<'t, P: PageRead + ?Sized> Cursor<'t, P> {
     /// # Errors
     /// As for [`Tree::get`]; the cursor then stands on no entry.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool, StorageError> {
-        self.go_to(Target::Key(key))
+        self.go_to(Target::Key(&SearchKey::new(key)))
     }
 
     /// Moves to the entry with the least key; false when the tree is empty.
@@ -51,7 +52,7 @@ impl<'t, P: PageRead + ?Sized> Cursor<'t, P> {
         self.go_to(Target::Last)
     }
 
-    fn go_to(&mut self, target: Target<&[u8]>) -> Result<bool, StorageError> {
+    fn go_to(&mut self, target: Target<&SearchKey<'_>>) -> Result<bool, StorageError> {
         self.position = None;
         self.position = Position::find(self.tree.pages(), self.tree.root(), target)?;
         self.settle()

@@ -13,6 +13,7 @@ use std::ops::Bound;
 
 use crate::error::StorageError;
 use crate::page::fixed_node::FixedNode;
+use crate::page::key::SearchKey;
 use crate::page::node::Node;
 use crate::page::{Page, PageNumber, PageRead};
 use crate::tree::TreeRoot;
@@ -33,7 +34,7 @@ pub(crate) trait NodeView<'t>: Copy {
 }
 
 impl<'t> NodeView<'t> for Node<'t> {
-    type Sought<'k> = &'k [u8];
+    type Sought<'k> = &'k SearchKey<'k>;
 
     #[inline]
     fn open_leaf(page: &'t Page) -> Result<Self, StorageError> {
@@ -56,17 +57,17 @@ impl<'t> NodeView<'t> for Node<'t> {
     }
 
     #[inline]
-    fn child_slot(&self, key: &[u8]) -> usize {
+    fn child_slot(&self, key: &SearchKey<'_>) -> usize {
         Node::child_slot(self, key)
     }
 
     #[inline]
-    fn search(&self, key: &[u8]) -> Result<usize, usize> {
+    fn search(&self, key: &SearchKey<'_>) -> Result<usize, usize> {
         Node::search(self, key)
     }
 
-    fn compare(&self, slot: usize, key: &[u8]) -> Ordering {
-        self.key(slot).compare(key)
+    fn compare(&self, slot: usize, key: &SearchKey<'_>) -> Ordering {
+        self.key(slot).compare(key.bytes())
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use crate::error::StorageError;
+use crate::page::key::SearchKey;
 use crate::page::node::Node;
 use crate::page::{Key, PageRead};
 use crate::tree::position::Walk;
@@ -19,9 +20,9 @@ impl<'t, P: PageRead + ?Sized> Range<'t, P> {
         start: Bound<&[u8]>,
         end: Bound<&[u8]>,
     ) -> Result<Range<'t, P>, StorageError> {
-        Ok(Range {
-            walk: Walk::new(tree.pages(), tree.root(), start, end)?,
-        })
+        let (start, end) = (start.map(SearchKey::new), end.map(SearchKey::new));
+        let walk = Walk::new(tree.pages(), tree.root(), start.as_ref(), end.as_ref())?;
+        Ok(Range { walk })
     }
 
     pub(crate) fn with_prefix(

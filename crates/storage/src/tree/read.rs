@@ -9,6 +9,7 @@ use std::ops::RangeBounds;
 
 use crate::error::{DamageKind, StorageError};
 use crate::page::PageHeader;
+use crate::page::key::SearchKey;
 use crate::page::node::{Node, OverflowRef};
 use crate::page::{Key, PAGE_HEADER_BYTES, PageKind, PageNumber, PageRead, run_page_count};
 use crate::tree::cursor::Cursor;
@@ -72,11 +73,12 @@ impl<'t, P: PageRead + ?Sized> Tree<'t, P> {
         let Some(mut page) = self.root.root_page() else {
             return Ok(None);
         };
+        let key = SearchKey::new(key);
         for _ in 1..self.root.depth() {
             let node = Node::branch(self.pages.page(page)?)?;
-            page = node.child(node.child_slot(key));
+            page = node.child(node.child_slot(&key));
         }
-        get_in_leaf(self.pages, page, key)
+        get_in_leaf(self.pages, page, &key)
     }
 
     /// Whether `key` has an entry.
@@ -105,7 +107,7 @@ impl<'t, P: PageRead + ?Sized> Tree<'t, P> {
 
     fn at_target(
         &self,
-        target: Target<&[u8]>,
+        target: Target<&SearchKey<'_>>,
     ) -> Result<Option<(Key<'t>, &'t [u8])>, StorageError> {
         let position = Position::<Node<'t>>::find(self.pages, &self.root, target)?;
         let Some(Position { node, slot, .. }) = position else {
@@ -166,12 +168,13 @@ impl<'t, P: PageRead + ?Sized> Tree<'t, P> {
 pub(crate) fn get_in_leaf<'t, P: PageRead + ?Sized>(
     pages: &'t P,
     leaf: PageNumber,
-    key: &[u8],
+    key: &SearchKey<'_>,
 ) -> Result<Option<&'t [u8]>, StorageError> {
     let node = Node::leaf(pages.page(leaf)?)?;
-    match node.search(key) {
-        Ok(slot) => value_at(pages, &node, slot).map(Some),
-        Err(_) => Ok(None),
+    match node.find(key) {
+        Some((slot, entry)) if slot.is_overflow() => overflow_value(pages, entry.stored).map(Some),
+        Some((_, entry)) => Ok(Some(entry.stored)),
+        None => Ok(None),
     }
 }
 

@@ -8,10 +8,9 @@
 //! - Every change of a branch page clears the leaf cache.
 
 use crate::error::StorageError;
-use crate::page::node::{Node, common_prefix_len};
-use crate::page::node_mut::{
-    ASCENDING_RUN_MIN, NodeMut, shared_prefix, shortest_separator, split_position,
-};
+use crate::page::key::{SearchKey, common_prefix_len};
+use crate::page::node::Node;
+use crate::page::node_mut::{NodeMut, shared_prefix, shortest_separator, split_position};
 use crate::page::{PageKind, PageNumber, PageWrite};
 use crate::tree::path::Path;
 use crate::tree::write::TreeMut;
@@ -33,8 +32,7 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
             Some(current) => (current.path, current.is_last()),
             None => (Path::default(), self.state.root.depth() == 1),
         };
-        let is_run = source.run() >= ASCENDING_RUN_MIN && usize::from(source.last_slot()) + 1 == at
-            || is_last && at == count;
+        let is_run = source.is_run(at) || is_last && at == count;
         let is_run = is_run && at > 0;
         let split_at = if is_run { at } else { split_position(&source) };
         let low = source.key(split_at - 1).to_vec();
@@ -106,11 +104,10 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
 
 /// Where to split a branch that has no room for `separator` at slot `at`, so that either half has.
 fn branch_split_position(node: &Node<'_>, at: usize, separator: &[u8]) -> usize {
-    let is_run = node.run() >= ASCENDING_RUN_MIN && usize::from(node.last_slot()) + 1 == at;
-    if at == node.count() && is_run {
+    if at == node.count() && node.is_run(at) {
         return node.count();
     }
-    if !separator.starts_with(node.prefix()) {
+    if !node.has_prefix_of(&SearchKey::new(separator)) {
         // The prefix would have to shrink, and with it all entries would grow: leave them alone.
         return if at == node.count() { at } else { 1 };
     }

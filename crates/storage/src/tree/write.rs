@@ -7,9 +7,10 @@
 //! - After an error the tree may be half changed: the transaction or savepoint is rolled back.
 
 use crate::error::StorageError;
-use crate::page::node::{KEY_BYTES_MAX, Key, Node, OverflowRef, ValueKind, is_inline_length};
+use crate::page::key::SearchKey;
+use crate::page::node::{KEY_BYTES_MAX, Node, OverflowRef, ValueKind, is_inline_length};
 use crate::page::node_mut::NodeMut;
-use crate::page::{PageHeader, PageKind, PageNumber, PageWrite, run_page_count};
+use crate::page::{Key, PageHeader, PageKind, PageNumber, PageWrite, run_page_count};
 use crate::tree::path::{Path, check_depth};
 use crate::tree::read::{Tree, check_run, get_in_leaf};
 use crate::tree::{TreeKind, TreeState};
@@ -57,7 +58,7 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
     #[inline]
     pub fn get(&self, key: &[u8]) -> Result<Option<&[u8]>, StorageError> {
         match self.state.cache.peek(key) {
-            Some(leaf) => get_in_leaf(&*self.pages, leaf, key),
+            Some(leaf) => get_in_leaf(&*self.pages, leaf, &SearchKey::new(key)),
             None => self.as_tree().get(key),
         }
     }
@@ -104,10 +105,11 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<bool, StorageError> {
         let mut replaced = false;
+        let sought = SearchKey::new(key);
         loop {
             let leaf = self.locate(key)?;
             let mut node = NodeMut::leaf(self.pages.page_mut(leaf)?)?;
-            match node.node().search_ascending(key) {
+            match node.node().search_ascending(&sought) {
                 Ok(at) => {
                     let old = overflow_at(&node.node(), at);
                     if let Some(place) = node.replace(at, kind, stored_len) {
@@ -121,7 +123,7 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
                     replaced = true;
                 }
                 Err(at) => {
-                    if let Some(place) = node.insert(at, key, kind, stored_len) {
+                    if let Some(place) = node.insert(at, &sought, kind, stored_len) {
                         fill(place);
                         self.state.root.add_entries(1);
                         return Ok(replaced);
@@ -171,7 +173,7 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
         if reused.is_some() {
             let leaf = self.locate(key)?;
             let mut node = NodeMut::leaf(self.pages.page_mut(leaf)?)?;
-            if let Ok(at) = node.node().search(key) {
+            if let Ok(at) = node.node().search(&SearchKey::new(key)) {
                 node.stored_mut(at).copy_from_slice(&stored);
             }
             return Ok(true);
@@ -191,7 +193,7 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
         }
         let leaf = self.locate(key)?;
         let node = Node::leaf(self.pages.page(leaf)?)?;
-        let Ok(at) = node.search(key) else {
+        let Ok(at) = node.search(&SearchKey::new(key)) else {
             return Ok(false);
         };
         let old = overflow_at(&node, at);
@@ -293,6 +295,7 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
             return self.plant(key);
         };
         let levels = usize::from(self.state.root.depth());
+        let key = SearchKey::new(key);
         let mut page = match path.last() {
             Some((page, slot)) => Node::branch(self.pages.page(page)?)?.child(slot),
             None => root,
@@ -300,7 +303,7 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
         let (mut low, mut high): (Option<Key<'_>>, Option<Key<'_>>) = (None, None);
         while path.len() + 1 < levels {
             let node = Node::branch(self.pages.page(page)?)?;
-            let slot = node.child_slot(key);
+            let slot = node.child_slot(&key);
             if slot > 0 {
                 low = Some(node.key(slot));
             }
@@ -367,7 +370,10 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
         }
         let leaf = self.locate(key)?;
         let node = Node::leaf(self.pages.page(leaf)?)?;
-        Ok(node.search(key).ok().and_then(|at| overflow_at(&node, at)))
+        Ok(node
+            .search(&SearchKey::new(key))
+            .ok()
+            .and_then(|at| overflow_at(&node, at)))
     }
 }
 

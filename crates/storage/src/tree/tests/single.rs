@@ -128,7 +128,7 @@ fn largest_entries_share_a_leaf_whatever_their_prefix() {
 #[test]
 fn ascending_inserts_fill_pages() {
     let report = filled(100_000).verify();
-    let fill = report.leaf_bytes * 100 / (report.leaf_pages * 8152);
+    let fill = report.leaf_bytes * 100 / (report.leaf_pages * 8128);
     assert!(fill >= 97, "{fill} % of {} leaves", report.leaf_pages);
 }
 
@@ -143,7 +143,7 @@ fn ascending_inserts_in_the_middle_fill_pages() {
         }
     }
     let report = fixture.verify();
-    let fill = report.leaf_bytes * 100 / (report.leaf_pages * 8152);
+    let fill = report.leaf_bytes * 100 / (report.leaf_pages * 8128);
     assert!(fill >= 90, "{fill} % of {} leaves", report.leaf_pages);
 }
 
@@ -158,7 +158,7 @@ fn random_inserts_fill_two_thirds() {
             .unwrap();
     }
     let report = fixture.verify();
-    let fill = report.leaf_bytes * 100 / (report.leaf_pages * 8152);
+    let fill = report.leaf_bytes * 100 / (report.leaf_pages * 8128);
     assert!(
         (64..75).contains(&fill),
         "{fill} % of {} leaves",
