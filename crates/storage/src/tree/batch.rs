@@ -52,7 +52,7 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
                 break None;
             };
             let (key, value) = (entry.0.as_ref(), entry.1.as_ref());
-            if !current.covers_key(key) || !is_inline_length(key.len(), value.len()) {
+            if !self.state.cache.current_covers(key) || !is_inline_length(key.len(), value.len()) {
                 break Some(entry);
             }
             let sought = SearchKey::new(key);
@@ -102,10 +102,7 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
         keys: &mut impl Iterator<Item = K>,
     ) -> Result<Option<K>, StorageError> {
         let mut next = Some(key);
-        let Some(current) = self.state.cache.current() else {
-            return Ok(next);
-        };
-        let belongs = |key: &K| current.covers_key(key.as_ref());
+        let belongs = |key: &K| self.state.cache.current_covers(key.as_ref());
         let node = Node::leaf(self.pages.page(leaf)?)?;
         // A leaf without any of the keys is left untouched.
         while let Some(key) = &next

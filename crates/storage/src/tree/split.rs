@@ -29,7 +29,7 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
         let source = Node::leaf(&copy)?;
         let count = source.count();
         let (path, is_last) = match self.state.cache.current() {
-            Some(current) => (current.path, current.is_last()),
+            Some(current) => (current.path, current.is_last),
             None => (Path::default(), self.state.root.depth() == 1),
         };
         let is_run = source.is_run(at) || is_last && at == count;

@@ -10,7 +10,7 @@ use crate::error::StorageError;
 use crate::page::key::SearchKey;
 use crate::page::node::{KEY_BYTES_MAX, Node, OverflowRef, ValueKind, is_inline_length};
 use crate::page::node_mut::NodeMut;
-use crate::page::{Key, PageHeader, PageKind, PageNumber, PageWrite, run_page_count};
+use crate::page::{PageHeader, PageKind, PageNumber, PageWrite, run_page_count};
 use crate::tree::path::{Path, check_depth};
 use crate::tree::read::{Tree, check_run, get_in_leaf};
 use crate::tree::{TreeKind, TreeState};
@@ -258,7 +258,7 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
     pub(crate) fn locate(&mut self, key: &[u8]) -> Result<PageNumber, StorageError> {
         match self.state.cache.find(key) {
             Some(leaf) => Ok(leaf),
-            None => self.descend(key, Path::default()),
+            None => self.descend(key, Path::default(), false),
         }
     }
 
@@ -284,13 +284,18 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
                 break;
             }
         }
-        self.descend(key, path)
+        self.descend(key, path, true)
     }
 
     /// Descends to the leaf for `key` from below the last step of `path`, whose pages are known to
     /// cover the key and to have a separator on either side of it.
     #[inline(never)]
-    fn descend(&mut self, key: &[u8], mut path: Path) -> Result<PageNumber, StorageError> {
+    fn descend(
+        &mut self,
+        key: &[u8],
+        mut path: Path,
+        with_bounds: bool,
+    ) -> Result<PageNumber, StorageError> {
         let Some(root) = self.state.root.root_page() else {
             return self.plant(key);
         };
@@ -300,20 +305,20 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
             Some((page, slot)) => Node::branch(self.pages.page(page)?)?.child(slot),
             None => root,
         };
-        let (mut low, mut high): (Option<Key<'_>>, Option<Key<'_>>) = (None, None);
+        let mut bounds = (None, None);
         while path.len() + 1 < levels {
             let node = Node::branch(self.pages.page(page)?)?;
             let slot = node.child_slot(&key);
             if slot > 0 {
-                low = Some(node.key(slot));
+                bounds.0 = Some((node, slot));
             }
             if slot + 1 < node.count() {
-                high = Some(node.key(slot + 1));
+                bounds.1 = Some((node, slot + 1));
             }
             path.push(page, slot);
             page = node.child(slot);
         }
-        self.state.cache.add(page, &path, low, high);
+        self.state.cache.add(page, &path, bounds, with_bounds);
         Ok(page)
     }
 
@@ -323,7 +328,9 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
         NodeMut::create(self.pages.page_mut(leaf)?, PageKind::Leaf, key);
         self.state.root.set_root(leaf, 1);
         self.state.cache.clear();
-        self.state.cache.add(leaf, &Path::default(), None, None);
+        self.state
+            .cache
+            .add(leaf, &Path::default(), (None, None), true);
         Ok(leaf)
     }
 

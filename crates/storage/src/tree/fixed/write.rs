@@ -249,7 +249,7 @@ impl<'t, P: PageWrite + ?Sized> FixedTreeMut<'t, P> {
         let source = FixedNode::leaf(&copy)?;
         let (count, width) = (source.count(), source.width());
         let (path, is_last) = match self.state.cache.current() {
-            Some(current) => (current.path, current.is_last()),
+            Some(current) => (current.path, current.is_last),
             None => (Path::default(), true),
         };
         let is_run = at > 0 && (source.is_run(at) || is_last && at == count);
