@@ -96,29 +96,28 @@ fn layouts(text: &str) -> Vec<Layout<'_>> {
     layouts
 }
 
-/// The end of the last row, when every row says where it begins and how long it is. A last row may
-/// have a length in words (`rest`, `n x 4`); then there is no sum.
+/// The end of the last row, when every row says where it begins and how long it is. The first row
+/// whose length is no number ends the fixed part; there is no sum then, and no offset behind it.
 fn check_rows(layout: &Layout<'_>, report: &mut impl FnMut(usize, String)) -> Option<u64> {
-    let mut end = 0;
+    let mut end = Some(0);
     for (line, offset, bytes) in &layout.rows {
-        match offset.parse::<u64>() {
-            Ok(offset) if offset == end => {}
-            Ok(offset) => report(
-                *line,
-                format!("begins at {offset}, the row before ends at {end}"),
-            ),
-            Err(_) => report(*line, format!("`{offset}` is no offset")),
-        }
-        end = match bytes.parse::<u64>() {
-            Ok(bytes) => end + bytes,
-            Err(_) if Some(line) == layout.rows.last().map(|(line, _, _)| line) => return None,
-            Err(_) => {
-                report(*line, format!("`{bytes}` is no length"));
-                return None;
+        match (offset.parse::<u64>(), end) {
+            (Ok(offset), Some(end)) if offset == end => {}
+            (Ok(offset), Some(end)) => {
+                report(
+                    *line,
+                    format!("begins at {offset}, the row before ends at {end}"),
+                );
             }
-        };
+            (Ok(_), None) => {
+                report(*line, "has an offset behind a row of any length".to_owned());
+            }
+            (Err(_), Some(_)) => report(*line, format!("`{offset}` is no offset")),
+            (Err(_), None) => {}
+        }
+        end = end.and_then(|end| Some(end + bytes.parse::<u64>().ok()?));
     }
-    Some(end)
+    end
 }
 
 /// `Page header, 32 bytes  {layout: ...}` states 32.
@@ -184,8 +183,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_row_may_be_of_any_length() {
-        let open = "### Record\n| offset | bytes |\n|-|-|\n| 0 | 8 |\n| 8 | rest |\n";
+    fn rows_behind_one_of_any_length_have_no_offset() {
+        let open = "### Record\n| offset | bytes |\n|-|-|\n| 0 | 8 |\n| 8 | rest |\n|  | 4 |\n";
         assert_eq!(findings(open, CODE), 0);
         let broken = "### Record\n| offset | bytes |\n|-|-|\n| 0 | n |\n| 8 | rest |\n";
         assert_eq!(findings(broken, CODE), 1);
