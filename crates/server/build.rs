@@ -6,7 +6,8 @@
 use std::path::Path;
 
 const PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Jackdaw</title>\
-<p>Studio is not part of this build. Run <code>cargo xtask studio</code> and build again.</p></html>\n";
+<p>Studio is not part of this build. Run <code>cargo xtask studio</code>, then build again.</p>\
+</html>\n";
 
 fn main() {
     let dist = Path::new("../../studio/dist");

@@ -47,6 +47,8 @@ pub struct ServerConfig {
     pub drain_timeout: Duration,
     /// Compression of responses.
     pub compression: Compression,
+    /// Time between two measurements of `/jackdaw/live`.
+    pub live_period: Duration,
 }
 
 impl Default for ServerConfig {
@@ -64,6 +66,7 @@ impl Default for ServerConfig {
             blocking_threads_max: 64,
             drain_timeout: Duration::from_secs(10),
             compression: Compression::Remote,
+            live_period: Duration::from_secs(1),
         }
     }
 }

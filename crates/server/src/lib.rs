@@ -6,14 +6,10 @@
 //! `routes` (one file per resource), `wire` (shapes of errors and parameters).
 
 #![forbid(unsafe_code)]
-#![expect(
-    dead_code,
-    unused_imports,
-    reason = "the routes of databases use what is not used yet"
-)]
-
 mod config;
 mod http;
+mod live;
+mod rates;
 pub mod router;
 mod routes;
 mod running;

@@ -8,6 +8,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use jackdaw_database::DatabaseSet;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -57,7 +58,7 @@ impl Server {
     ///
     /// # Errors
     /// See [`StartError`]; no thread and no socket is left behind.
-    pub fn start(config: ServerConfig) -> Result<Running, StartError> {
+    pub fn start(config: ServerConfig, databases: Arc<DatabaseSet>) -> Result<Running, StartError> {
         let listen = config.listen;
         if !listen.ip().is_loopback() && !config.allow_unprotected_public {
             return Err(StartError::Unprotected(listen));
@@ -80,7 +81,8 @@ impl Server {
             source,
         })?;
         let (stop, stopping) = watch::channel(false);
-        let shared = Arc::new(Shared::new(config, address, stopping.clone()));
+        let shared = Arc::new(Shared::new(config, address, stopping.clone(), databases));
+        runtime.spawn(crate::live::run(shared.clone()));
         let serving = runtime.spawn(http::serve(shared, listener, stopping));
         tracing::info!(%address, "listening");
         Ok(Running {

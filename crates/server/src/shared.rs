@@ -4,14 +4,17 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
+use jackdaw_database::DatabaseSet;
 use tokio::sync::watch;
 
 use crate::config::ServerConfig;
 use crate::http::Handler;
+use crate::live::Live;
 use crate::router::Router;
-use crate::routes;
+use crate::routes::{self, Operations};
 
 /// State of one running server.
 pub(crate) struct Shared {
@@ -22,6 +25,9 @@ pub(crate) struct Shared {
     /// Turns true when the server stops; long answers end then.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) started: Instant,
+    pub(crate) databases: Arc<DatabaseSet>,
+    pub(crate) live: Live,
+    pub(crate) operations: Operations,
     /// Names this server among others; new at each start.
     pub(crate) server_id: String,
     /// Names the cluster of this one server.
@@ -33,6 +39,7 @@ impl Shared {
         config: ServerConfig,
         address: SocketAddr,
         stopping: watch::Receiver<bool>,
+        databases: Arc<DatabaseSet>,
     ) -> Shared {
         let router = Router::new(routes::table()).expect("a test builds the same table");
         Shared {
@@ -41,6 +48,9 @@ impl Shared {
             router,
             stopping,
             started: Instant::now(),
+            databases,
+            live: Live::default(),
+            operations: Operations::default(),
             server_id: random_uuid(),
             topology_id: random_uuid(),
         }
@@ -50,8 +60,8 @@ impl Shared {
 /// A version 4 UUID. Its bits come from the keys that the standard library draws from the system
 /// for its hash maps; it names things and protects nothing.
 pub(crate) fn random_uuid() -> String {
-    let mut bits = u128::from(RandomState::new().hash_one(0u8)) << 64;
-    bits |= u128::from(RandomState::new().hash_one(1u8));
+    let half = |salt: u8| u128::from(RandomState::new().hash_one(salt));
+    let mut bits = half(0) << 64 | half(1);
     bits = bits & !(0xf << 76) | (4 << 76);
     bits = bits & !(0x3 << 62) | (2 << 62);
     let hex = format!("{bits:032x}");

@@ -6,7 +6,7 @@ mod support;
 use std::io::Read;
 
 use jackdaw_server::{Compression, Server, StartError};
-use support::{Connection, config, start, start_with};
+use support::{Connection, DataDirectory, TestServer, config, start};
 
 #[test]
 fn one_connection_serves_many_requests_and_each_answer_names_the_protocol_version() {
@@ -111,7 +111,7 @@ fn studio_is_served_with_types_and_cache_headers() {
 fn answers_are_compressed_when_asked_for_and_worth_it() {
     let mut config = config();
     config.compression = Compression::On;
-    let running = start_with(config);
+    let running = TestServer::start(config);
     let mut connection = Connection::open(running.address());
     let accept = "Accept-Encoding: deflate, gzip;q=0.5\r\n";
     // The long host name stands several times in the answer, which makes it worth compressing.
@@ -165,29 +165,27 @@ fn heads_beyond_the_limits_are_refused_and_the_server_lives_on() {
 
 #[test]
 fn stopping_closes_idle_connections_and_frees_the_port() {
-    let (running, mut connection) = start();
+    let (mut server, mut connection) = start();
     assert_eq!(connection.get("/build/version").status, 200);
-    let address = running.address();
-    assert_eq!(running.stop(), 0);
+    let address = server.address();
+    assert_eq!(server.stop(), 0);
     assert!(connection.is_closed());
     let mut again = config();
     again.listen = address;
-    let running = start_with(again);
-    assert_eq!(running.address(), address);
+    assert_eq!(TestServer::start(again).address(), address);
 }
 
 #[test]
 fn an_address_in_use_and_an_open_address_are_refused_with_advice() {
-    let (running, _connection) = start();
+    let (server, _connection) = start();
+    let data = DataDirectory::new();
     let mut taken = config();
-    taken.listen = running.address();
-    let error = Server::start(taken).unwrap_err();
+    taken.listen = server.address();
+    let error = Server::start(taken, data.databases()).unwrap_err();
     assert!(matches!(error, StartError::Bind { .. }));
     assert!(error.to_string().contains("--listen"), "{error}");
     let mut open = config();
     open.listen = "0.0.0.0:0".parse().unwrap();
-    assert!(matches!(
-        Server::start(open).unwrap_err(),
-        StartError::Unprotected(_)
-    ));
+    let error = Server::start(open, data.databases()).unwrap_err();
+    assert!(matches!(error, StartError::Unprotected(_)));
 }

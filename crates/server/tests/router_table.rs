@@ -1,6 +1,6 @@
-//! Proves that a table of 582 methods and paths, as large as the reference's, is matched row by row,
-//! in any letter case, and that matching never touches the heap: a counting global allocator sees
-//! no call between the first match and the last.
+//! Proves that a table of 582 methods and paths, as large as the reference's, is matched row by
+//! row, in any letter case, and that matching never touches the heap: a counting global allocator
+//! sees no call between the first match and the last.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -31,7 +31,7 @@ const BESIDE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Crates that stand on top and may use everything; all but the first may use the first, too.
+/// Crates that stand on top and may use everything, all but the first also the command line's parts.
 const TOPS: &[&str] = &[
     "jackdaw-cli",
     "jackdaw-examples",

@@ -15,6 +15,12 @@ use hyper::{StatusCode, header};
 
 use crate::wire::{WireError, kind};
 
+/// Bytes of a refused body that are read all the same, so that the client sees the refusal: a
+/// connection closed while the client still sends would lose it.
+const DRAIN_BYTES_MAX: usize = 64 << 20;
+/// A client that pauses for so long while its refused body is read waits for the answer.
+const DRAIN_PAUSE: Duration = Duration::from_millis(100);
+
 /// Bounds of one body.
 #[derive(Clone, Copy)]
 pub(super) struct BodyLimits {
@@ -30,6 +36,28 @@ pub(super) async fn read(
     headers: &HeaderMap,
     limits: BodyLimits,
 ) -> Result<Bytes, WireError> {
+    match collect(&mut incoming, limits).await {
+        Ok(body) => decompress(body, headers, limits).await,
+        Err(error) => {
+            drain(&mut incoming).await;
+            Err(error)
+        }
+    }
+}
+
+/// Reads and forgets what a client still sends.
+pub(super) async fn drain(incoming: &mut Incoming) {
+    let mut left = DRAIN_BYTES_MAX;
+    while let Ok(Some(Ok(frame))) = tokio::time::timeout(DRAIN_PAUSE, incoming.frame()).await {
+        let len = frame.data_ref().map_or(0, Bytes::len);
+        match left.checked_sub(len) {
+            Some(rest) => left = rest,
+            None => return,
+        }
+    }
+}
+
+async fn collect(incoming: &mut Incoming, limits: BodyLimits) -> Result<Bytes, WireError> {
     let announced = incoming.size_hint().lower();
     if announced > limits.bytes_max as u64 {
         return Err(WireError::body_too_large(limits.bytes_max));
@@ -54,12 +82,11 @@ pub(super) async fn read(
             return Err(WireError::body_too_large(limits.bytes_max));
         }
     }
-    let body = if joined.is_empty() {
+    Ok(if joined.is_empty() {
         first
     } else {
         joined.freeze()
-    };
-    decompress(body, headers, limits).await
+    })
 }
 
 async fn decompress(
@@ -93,7 +120,7 @@ fn gunzip(body: &[u8], bytes_max: usize) -> Result<Bytes, WireError> {
     Ok(Bytes::from(plain))
 }
 
-fn stalled() -> WireError {
+pub(super) fn stalled() -> WireError {
     WireError::new(
         kind::TIMEOUT,
         "The client stopped sending the request body.",
@@ -101,7 +128,7 @@ fn stalled() -> WireError {
     .with_status(StatusCode::REQUEST_TIMEOUT)
 }
 
-fn broken(error: &hyper::Error) -> WireError {
+pub(super) fn broken(error: &hyper::Error) -> WireError {
     WireError::new(
         kind::END_OF_STREAM,
         format!("The request body was cut short: {error}"),
@@ -109,7 +136,7 @@ fn broken(error: &hyper::Error) -> WireError {
     .with_status(StatusCode::BAD_REQUEST)
 }
 
-fn unreadable(encoding: &str) -> WireError {
+pub(super) fn unreadable(encoding: &str) -> WireError {
     let message = format!(
         "{} '{encoding}' is not supported; send gzip or no encoding.",
         header::CONTENT_ENCODING

@@ -1,7 +1,9 @@
 //! The path of one request: route, body, handler, headers.
 //!
 //! Called by `listener` for each request of a connection. Handlers come in four kinds, and the
-//! route table says which: see [`Handler`].
+//! route table says which: see [`Handler`]. Whatever touches a database runs on the blocking pool,
+//! so that a page that is not in memory holds up nobody else: measured over kept-alive loopback
+//! connections, the detour costs 5 of 60 microseconds and `block_in_place` costs 9.
 //!
 //! Invariants:
 //! - Every answer carries `Raven-Server-Version`; those under `/databases/{db}/` of an existing
@@ -20,6 +22,7 @@ use hyper::{Request, Response, StatusCode, Uri};
 
 use super::body::{self, BodyLimits};
 use super::chunks::ChunkWriter;
+use super::feed::Feed;
 use super::reply::{Reply, ReplyBody};
 use crate::config::Compression;
 use crate::router::{Captures, Verb};
@@ -46,6 +49,8 @@ pub(crate) enum Handler {
     Streaming(fn(&Call, &mut ChunkWriter) -> Result<(), WireError>),
     /// Waits for something else without holding a thread.
     Waiting(fn(Arc<Call>) -> Pending),
+    /// As `Waiting`, with a body of any length that is read while it arrives.
+    Feeding(fn(Arc<Call>, Feed) -> Pending),
 }
 
 /// A request whose body has been read.
@@ -101,50 +106,27 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
     let (head, incoming) = request.into_parts();
-    let url = head
-        .uri
-        .path_and_query()
-        .map_or("/", |url| url.as_str())
-        .to_owned();
-    let accepts_gzip = accepts_gzip(&head.headers);
-    let verb = Verb::parse(head.method.as_str());
-    let found = shared.router.find(verb, head.uri.path());
-    let (outcome, database) = match (found, verb) {
-        (Ok(found), Some(verb)) => {
-            let handler = found.route.target;
-            let captures = found.captures;
-            let limits = BodyLimits {
-                bytes_max: shared.config.body_bytes_max,
-                stall: shared.config.stall_timeout,
-            };
-            let body = if verb.has_body() {
-                body::read(incoming, &head.headers, limits).await
-            } else {
-                Ok(Bytes::new())
-            };
+    let accepts_gzip = accepts_gzip(&head.headers) && wants_compression(&shared, peer);
+    let (mut reply, tag) = match route(&shared, head.method.as_str(), head.uri.path()) {
+        Ok((handler, verb, captures)) => {
+            let url = url_of(&head.uri).to_owned();
             let (uri, headers) = (head.uri, head.headers);
+            let body = Bytes::new();
             let call = Call {
                 shared: shared.clone(),
                 verb,
                 uri,
                 headers,
                 captures,
-                body: Bytes::new(),
+                body,
             };
-            let database = crate::routes::database_tag(&call);
-            let outcome = match body {
-                Ok(body) => run(handler, Arc::new(Call { body, ..call })).await,
-                Err(error) => Err(error),
-            };
-            (outcome, database)
+            let tag = crate::routes::database_tag(&call);
+            let outcome = receive(handler, call, incoming).await;
+            (outcome.unwrap_or_else(|error| failed(&error, &url)), tag)
         }
-        _ => (
-            Err(WireError::no_route(head.method.as_str(), head.uri.path())),
-            None,
-        ),
+        Err(error) => (failed(&error, url_of(&head.uri)), None),
     };
-    let mut reply = outcome.unwrap_or_else(|error| failed(&error, &url));
-    if accepts_gzip && wants_compression(&shared, peer) {
+    if accepts_gzip {
         reply = compress(reply).await;
     }
     reply
@@ -153,12 +135,70 @@ pub(super) async fn answer(
     reply
         .headers
         .insert(header::SERVER, version::PRODUCT_HEADER);
-    if let Some(tag) = database.and_then(|tag| HeaderValue::from_str(&tag).ok()) {
+    if let Some(tag) = tag.and_then(|tag| HeaderValue::from_str(&tag).ok()) {
         reply
             .headers
             .insert(HeaderName::from_static("database-cluster-tx-id"), tag);
     }
     reply.into_response()
+}
+
+/// Answers a request that came inside another; its body is there already.
+pub(crate) async fn answer_inner(
+    shared: &Arc<Shared>,
+    method: &str,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Reply {
+    let url = url_of(&uri).to_owned();
+    let outcome = match route(shared, method, uri.path()) {
+        Ok((handler, verb, captures)) => {
+            let call = Call {
+                shared: shared.clone(),
+                verb,
+                uri,
+                headers,
+                captures,
+                body,
+            };
+            run(handler, Arc::new(call)).await
+        }
+        Err(error) => Err(error),
+    };
+    outcome.unwrap_or_else(|error| failed(&error, &url))
+}
+
+fn url_of(uri: &Uri) -> &str {
+    uri.path_and_query().map_or("/", |url| url.as_str())
+}
+
+fn route(
+    shared: &Shared,
+    method: &str,
+    path: &str,
+) -> Result<(Handler, Verb, Captures), WireError> {
+    let verb = Verb::parse(method);
+    match (shared.router.find(verb, path), verb) {
+        (Ok(found), Some(verb)) => Ok((found.route.target, verb, found.captures)),
+        _ => Err(WireError::no_route(method, path)),
+    }
+}
+
+/// Reads the body, or hands it over, and runs the handler.
+async fn receive(handler: Handler, call: Call, incoming: Incoming) -> Outcome {
+    let config = &call.shared.config;
+    let (bytes_max, stall) = (config.body_bytes_max, config.stall_timeout);
+    if let Handler::Feeding(handle) = handler {
+        let feed = Feed::new(incoming, &call.headers, stall)?;
+        let task = tokio::spawn(handle(Arc::new(call), feed));
+        return task.await.unwrap_or_else(|_| Err(panicked()));
+    }
+    if !call.verb.has_body() {
+        return run(handler, Arc::new(call)).await;
+    }
+    let body = body::read(incoming, &call.headers, BodyLimits { bytes_max, stall }).await?;
+    run(handler, Arc::new(Call { body, ..call })).await
 }
 
 async fn run(handler: Handler, call: Arc<Call>) -> Outcome {
@@ -178,6 +218,10 @@ async fn run(handler: Handler, call: Arc<Call>) -> Outcome {
             });
             outcome.await.unwrap_or_else(|_| Err(panicked()))
         }
+        Handler::Feeding(_) => Err(WireError::new(
+            kind::NOT_SUPPORTED,
+            "This route reads a body of its own and cannot be used inside another request.",
+        )),
         // A task of its own confines a panic of the handler.
         Handler::Waiting(handle) => tokio::spawn(handle(call))
             .await

@@ -6,10 +6,12 @@
 mod body;
 mod chunks;
 mod dispatch;
+mod feed;
 mod listener;
 mod reply;
 
-pub(crate) use chunks::{ChunkWriter, ClientGone};
-pub(crate) use dispatch::{Call, Handler, Outcome, Pending};
+pub(crate) use chunks::ChunkWriter;
+pub(crate) use dispatch::{Call, Handler, Outcome, Pending, answer_inner};
+pub(crate) use feed::Feed;
 pub(crate) use listener::serve;
 pub(crate) use reply::{BrokenStream, Reply};

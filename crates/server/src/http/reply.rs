@@ -2,11 +2,10 @@
 //!
 //! Made by `routes`; finished by `dispatch`, which adds the headers every answer carries.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -96,12 +95,6 @@ impl Reply {
     }
 }
 
-impl From<Infallible> for BrokenStream {
-    fn from(never: Infallible) -> BrokenStream {
-        match never {}
-    }
-}
-
 /// A response body.
 #[derive(Debug)]
 pub(crate) enum ReplyBody {
@@ -111,6 +104,23 @@ pub(crate) enum ReplyBody {
     Whole(Bytes),
     /// Pieces as they are made, sent in chunks.
     Pieces(mpsc::Receiver<Result<Bytes, BrokenStream>>),
+}
+
+impl ReplyBody {
+    /// All bytes of the body, for an answer that goes into another.
+    pub(crate) async fn collect(self) -> Result<Bytes, BrokenStream> {
+        match self {
+            ReplyBody::Empty => Ok(Bytes::new()),
+            ReplyBody::Whole(bytes) => Ok(bytes),
+            ReplyBody::Pieces(mut pieces) => {
+                let mut bytes = BytesMut::new();
+                while let Some(piece) = pieces.recv().await {
+                    bytes.extend_from_slice(&piece?);
+                }
+                Ok(bytes.freeze())
+            }
+        }
+    }
 }
 
 impl Body for ReplyBody {

@@ -1,19 +1,67 @@
 //! What each route answers, one file per resource; the table of all routes is `table`.
 //!
 //! Called by `http::dispatch`. Handlers turn a `Call` into a `Reply` or a `WireError`; typed
-//! errors of the layers below become wire errors here and nowhere else.
+//! errors of the layers below become wire errors in `failure` and nowhere else.
 
+mod batch;
+mod bulk_insert;
 mod cluster;
+mod databases;
+mod documents;
+mod failure;
+mod hilo;
+mod input;
+mod live;
+mod multi_get;
+mod operations;
+mod record;
+mod statistics;
+mod streams;
 mod studio;
 mod table;
+mod writing;
 
+use std::sync::Arc;
+
+use jackdaw_database::Database;
+
+pub(crate) use operations::Operations;
 pub(crate) use table::table;
 
 use crate::http::Call;
+use crate::wire::{WireError, kind};
+
+/// The database that the route's pattern captured, opened if it is not open. Blocks then.
+fn database(call: &Call) -> Result<Arc<Database>, WireError> {
+    let name = call.part(0);
+    let found = call.shared.databases.get(&name);
+    let found = found.map_err(|error| failure::open(&name, &error))?;
+    found.ok_or_else(|| failure::no_database(&name))
+}
+
+/// As [`database`], without blocking the task.
+async fn database_soon(call: &Arc<Call>) -> Result<Arc<Database>, WireError> {
+    if let Some(database) = call.shared.databases.get_open(&call.part(0)) {
+        return Ok(database);
+    }
+    let call = call.clone();
+    let opened = tokio::task::spawn_blocking(move || database(&call)).await;
+    opened.unwrap_or_else(|_| {
+        Err(WireError::new(
+            kind::UNEXPECTED,
+            "The database could not be opened.",
+        ))
+    })
+}
 
 /// The value of `Database-Cluster-Tx-Id` for a request below `/databases/{db}/`.
-pub(crate) fn database_tag(_call: &Call) -> Option<String> {
-    None
+pub(crate) fn database_tag(call: &Call) -> Option<String> {
+    call.uri
+        .path()
+        .get(..11)
+        .filter(|start| start.eq_ignore_ascii_case("/databases/"))?;
+    let database = call.shared.databases.get_open(&call.part(0))?;
+    Some(record::transaction_tag(database.id()))
 }
 
 /// The present moment in the text of the wire.

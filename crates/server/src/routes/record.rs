@@ -4,88 +4,223 @@
 //! beyond that is filled in when it is read, with empty lists and objects, never null, for
 //! everything that holds several things (clients refuse a record otherwise).
 
+use jackdaw_base::hash::xxh3_64;
+use jackdaw_database::DatabaseId;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::cluster::NODE_TAG;
+use super::now;
+use crate::wire::{WireError, kind};
 
 /// Members that hold objects, filled in as `{}`.
 const OBJECTS: &[&str] = &[
-    "DeletionInProgress", "RollingIndexes", "Sorters", "Analyzers", "Indexes", "IndexesHistory",
-    "AutoIndexes", "Settings", "RavenConnectionStrings", "SqlConnectionStrings",
-    "OlapConnectionStrings", "ElasticSearchConnectionStrings", "QueueConnectionStrings",
-    "SnowflakeConnectionStrings", "AiConnectionStrings",
+    "DeletionInProgress",
+    "RollingIndexes",
+    "Sorters",
+    "Analyzers",
+    "Indexes",
+    "IndexesHistory",
+    "AutoIndexes",
+    "Settings",
+    "RavenConnectionStrings",
+    "SqlConnectionStrings",
+    "OlapConnectionStrings",
+    "ElasticSearchConnectionStrings",
+    "QueueConnectionStrings",
+    "SnowflakeConnectionStrings",
+    "AiConnectionStrings",
 ];
 /// Members that hold lists, filled in as `[]`.
 const LISTS: &[&str] = &[
-    "PeriodicBackups", "ExternalReplications", "SinkPullReplications", "HubPullReplications",
-    "AiAgents", "RavenEtls", "SqlEtls", "ElasticSearchEtls", "OlapEtls", "QueueEtls",
-    "QueueSinks", "SnowflakeEtls", "EmbeddingsGenerations", "GenAis", "UnusedDatabaseIds",
+    "PeriodicBackups",
+    "ExternalReplications",
+    "SinkPullReplications",
+    "HubPullReplications",
+    "AiAgents",
+    "RavenEtls",
+    "SqlEtls",
+    "ElasticSearchEtls",
+    "OlapEtls",
+    "QueueEtls",
+    "QueueSinks",
+    "SnowflakeEtls",
+    "EmbeddingsGenerations",
+    "GenAis",
+    "UnusedDatabaseIds",
     "SupportedFeatures",
 ];
 /// Members that are null until set.
 const NULLS: &[&str] = &[
-    "Sharding", "ConflictSolverConfig", "DocumentsCompression", "Revisions", "RevisionsBin",
-    "TimeSeries", "RevisionsForConflicts", "Expiration", "Refresh", "DataArchival",
-    "Integrations", "Client", "Studio",
+    "Sharding",
+    "ConflictSolverConfig",
+    "DocumentsCompression",
+    "Revisions",
+    "RevisionsBin",
+    "TimeSeries",
+    "RevisionsForConflicts",
+    "Expiration",
+    "Refresh",
+    "DataArchival",
+    "Integrations",
+    "Client",
+    "Studio",
 ];
+/// The lock mode of a database that may be deleted.
+const UNLOCKED: &str = "Unlock";
+/// Purposes of identities made from a database's.
+const TOPOLOGY: u64 = 1;
+const TRANSACTIONS: u64 = 2;
 /// Members that the server alone decides; what a client sends for them is dropped.
-const OWN: &[&str] = &["DatabaseName", "Topology", "Etag", "DatabaseState", "EtagForBackup"];
+const OWN: &[&str] = &[
+    "DatabaseName",
+    "Topology",
+    "Etag",
+    "DatabaseState",
+    "EtagForBackup",
+];
 
-/// Facts about a database that are not part of its stored record.
+/// Facts about a database that are not part of its record.
 pub(super) struct Facts<'a> {
     pub(super) name: &'a str,
-    /// 22 characters of base64 that name the database's topology.
-    pub(super) topology_id: &'a str,
-    /// 22 characters of base64 that name its cluster-wide transactions.
-    pub(super) cluster_transaction_id: &'a str,
-    /// Grows with each change of any record.
-    pub(super) index: i64,
-    /// When the record was last changed, as text.
-    pub(super) modified: &'a str,
+    pub(super) id: &'a DatabaseId,
+    /// Grows with each change of any record; clients see it as etag of record and topology.
+    pub(super) index: u64,
 }
 
-/// The part of a record given by a client that is kept.
+/// What is kept of a database besides its documents, written as one JSON text.
+/// Identities of the topology and of cluster-wide transactions are made from the database's.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct StoredRecord {
+    /// When the record was last changed.
+    modified: String,
+    /// The members that clients gave.
+    members: Map<String, Value>,
+}
+
+/// The members of a record given by a client that are kept.
 pub(super) fn kept(given: &Map<String, Value>) -> Map<String, Value> {
-    let keep = |(name, value): &(&String, &Value)| !value.is_null() && !OWN.contains(&name.as_str());
-    given.iter().filter(keep).map(|(name, value)| (name.clone(), value.clone())).collect()
+    let keep =
+        |(name, value): &(&String, &Value)| !value.is_null() && !OWN.contains(&name.as_str());
+    given
+        .iter()
+        .filter(keep)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
-/// The whole record as clients read it.
-pub(super) fn full(facts: &Facts<'_>, kept: &Map<String, Value>) -> Value {
+impl StoredRecord {
+    /// The record of a new database.
+    pub(super) fn new(members: Map<String, Value>) -> StoredRecord {
+        StoredRecord {
+            modified: now(),
+            members,
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Result<StoredRecord, WireError> {
+        serde_json::from_str(text).map_err(|error| {
+            WireError::new(
+                kind::UNEXPECTED,
+                format!("A database record is damaged: {error}"),
+            )
+        })
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a record of strings and JSON is serializable")
+    }
+
+    /// Refuses when the record says that the database must not be deleted.
+    pub(super) fn check_deletable(&self, name: &str) -> Result<(), WireError> {
+        let mode = self.lock_mode();
+        if mode == UNLOCKED {
+            return Ok(());
+        }
+        let message = format!(
+            "Database '{name}' cannot be deleted because of the set lock mode ('{mode}'). \
+             Please consider changing the lock mode before deleting the database."
+        );
+        Err(WireError::new(kind::INVALID_OPERATION, message))
+    }
+
+    pub(super) fn lock_mode(&self) -> &str {
+        self.members
+            .get("LockMode")
+            .and_then(Value::as_str)
+            .unwrap_or(UNLOCKED)
+    }
+
+    /// The whole record as clients read it.
+    pub(super) fn full(&self, facts: &Facts<'_>) -> Value {
+        let mut record = Map::new();
+        record.insert("DatabaseName".to_owned(), facts.name.into());
+        record.insert("Topology".to_owned(), self.topology(facts));
+        record.insert("EtagForBackup".to_owned(), facts.index.into());
+        record.extend(filled(&self.members));
+        record.insert("Etag".to_owned(), facts.index.into());
+        Value::Object(record)
+    }
+
+    /// The nodes of the database: one member, this node.
+    pub(super) fn topology(&self, facts: &Facts<'_>) -> Value {
+        json!({
+            "Members": [NODE_TAG],
+            "Promotables": [],
+            "Rehabs": [],
+            "PredefinedMentors": {},
+            "DemotionReasons": {},
+            "PromotablesStatus": {},
+            "Stamp": { "Index": facts.index, "Term": 1, "LeadersTicks": -2 },
+            "DynamicNodesDistribution": false,
+            "ReplicationFactor": 1,
+            "PriorityOrder": [],
+            "NodesModifiedAt": self.modified,
+            "DatabaseTopologyIdBase64": identity(facts.id, TOPOLOGY),
+            "ClusterTransactionIdBase64": transaction_tag(facts.id),
+        })
+    }
+}
+
+/// The members, with what clients expect beyond them.
+fn filled(members: &Map<String, Value>) -> Map<String, Value> {
     let mut record = Map::new();
-    record.insert("DatabaseName".to_owned(), facts.name.into());
     record.insert("Disabled".to_owned(), false.into());
     record.insert("Encrypted".to_owned(), false.into());
-    record.insert("EtagForBackup".to_owned(), facts.index.into());
     record.insert("DatabaseState".to_owned(), "Normal".into());
-    record.insert("LockMode".to_owned(), "Unlock".into());
-    record.insert("Topology".to_owned(), topology(facts));
-    for (names, value) in [(OBJECTS, json!({})), (LISTS, json!([])), (NULLS, Value::Null)] {
+    record.insert("LockMode".to_owned(), UNLOCKED.into());
+    for (names, value) in [
+        (OBJECTS, json!({})),
+        (LISTS, json!([])),
+        (NULLS, Value::Null),
+    ] {
         record.extend(names.iter().map(|name| ((*name).to_owned(), value.clone())));
     }
-    record.insert("TruncatedClusterTransactionCommandsCount".to_owned(), 0.into());
-    record.extend(kept.iter().map(|(name, value)| (name.clone(), value.clone())));
-    record.insert("Etag".to_owned(), facts.index.into());
-    Value::Object(record)
+    record.insert(
+        "TruncatedClusterTransactionCommandsCount".to_owned(),
+        0.into(),
+    );
+    record.extend(
+        members
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone())),
+    );
+    record
 }
 
-/// The nodes of a database: one member, this node.
-pub(super) fn topology(facts: &Facts<'_>) -> Value {
-    json!({
-        "Members": [NODE_TAG],
-        "Promotables": [],
-        "Rehabs": [],
-        "PredefinedMentors": {},
-        "DemotionReasons": {},
-        "PromotablesStatus": {},
-        "Stamp": { "Index": facts.index, "Term": 1, "LeadersTicks": -2 },
-        "DynamicNodesDistribution": false,
-        "ReplicationFactor": 1,
-        "PriorityOrder": [],
-        "NodesModifiedAt": facts.modified,
-        "DatabaseTopologyIdBase64": facts.topology_id,
-        "ClusterTransactionIdBase64": facts.cluster_transaction_id,
-    })
+/// Names the database's transactions, in the record and in the `Database-Cluster-Tx-Id` header.
+pub(super) fn transaction_tag(id: &DatabaseId) -> String {
+    identity(id, TRANSACTIONS)
+}
+
+/// A further identity of a database: 22 characters that differ for each purpose.
+fn identity(id: &DatabaseId, purpose: u64) -> String {
+    let halves = [
+        xxh3_64(id.as_bytes(), purpose),
+        xxh3_64(id.as_bytes(), !purpose),
+    ];
+    let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
+    jackdaw_base::base64::encode_unpadded(&bytes)
 }
 
 #[cfg(test)]
@@ -98,18 +233,14 @@ mod tests {
             "DatabaseName": "x", "Settings": {"a": "b"}, "AutoIndexes": null, "LockMode": null,
             "PeriodicBackups": [], "Client": null, "Etag": 7,
         });
-        let kept = kept(given.as_object().unwrap());
-        let facts = Facts {
-            name: "Name", topology_id: "t", cluster_transaction_id: "c", index: 3, modified: "m",
-        };
-        let record = full(&facts, &kept);
-        assert_eq!(record["DatabaseName"], "Name");
+        let stored = StoredRecord::new(kept(given.as_object().unwrap()));
+        let members = StoredRecord::parse(&stored.to_text()).unwrap().members;
+        let record = filled(&members);
         assert_eq!(record["LockMode"], "Unlock");
         assert_eq!(record["AutoIndexes"], json!({}));
         assert_eq!(record["PeriodicBackups"], json!([]));
         assert_eq!(record["Settings"], json!({"a": "b"}));
-        assert_eq!(record["Etag"], 3);
-        assert_eq!(record["Topology"]["Members"], json!(["A"]));
         assert!(record["Client"].is_null());
+        assert!(stored.check_deletable("x").is_ok());
     }
 }

@@ -2,14 +2,17 @@
 //!
 //! Read once at start. `*` in a pattern is the name of a database; `$` is the rest of the path.
 
-use super::{cluster, studio};
-use crate::http::Handler::{self, Inline};
-use crate::router::Verb::{self, Get};
+use super::{
+    batch, bulk_insert, cluster, databases, documents, hilo, live, multi_get, operations,
+    statistics, streams, studio,
+};
+use crate::http::Handler::{self, Blocking, Feeding, Inline, Streaming, Waiting};
+use crate::router::Verb::{self, Delete, Get, Head, Post, Put};
 use crate::router::{Route, Verbs};
 
 type Row = (Verb, &'static str, Handler, &'static str);
 
-const ROWS: &[Row] = &[
+const SERVER: &[Row] = &[
     (Get, "/", Inline(studio::redirect), "Leads to Studio"),
     (Get, "/studio", Inline(studio::redirect), "Leads to Studio"),
     (Get, "/studio/$", Inline(studio::asset), "Studio's files"),
@@ -56,6 +59,187 @@ const ROWS: &[Row] = &[
         Inline(cluster::alive),
         "Whether the server answers",
     ),
+    (
+        Get,
+        "/databases",
+        Blocking(databases::list),
+        "Databases and their sizes, or names only",
+    ),
+    (
+        Get,
+        "/topology",
+        Blocking(databases::topology),
+        "Where a database is served",
+    ),
+    (
+        Get,
+        "/admin/databases",
+        Blocking(databases::get),
+        "The record of a database",
+    ),
+    (
+        Put,
+        "/admin/databases",
+        Blocking(databases::create),
+        "Creates a database",
+    ),
+    (
+        Delete,
+        "/admin/databases",
+        Blocking(databases::delete),
+        "Deletes databases",
+    ),
+    (
+        Get,
+        "/operations/state",
+        Inline(operations::server_state),
+        "State of a server operation",
+    ),
+];
+
+/// Routes that only this product has.
+const OWN: &[Row] = &[
+    (
+        Get,
+        "/jackdaw/live",
+        Waiting(live::watch),
+        "Live numbers as server-sent events",
+    ),
+    (
+        Get,
+        "/jackdaw/databases",
+        Blocking(live::databases),
+        "The same numbers once",
+    ),
+];
+
+const DATABASE: &[Row] = &[
+    (
+        Get,
+        "/databases/*/admin/record",
+        Blocking(databases::record),
+        "The database's record",
+    ),
+    (
+        Get,
+        "/databases/*/configuration/client",
+        Blocking(databases::client_configuration),
+        "Client settings",
+    ),
+    (
+        Get,
+        "/databases/*/healthcheck",
+        Blocking(databases::health),
+        "Whether the database answers",
+    ),
+    (
+        Get,
+        "/databases/*/docs",
+        Streaming(documents::get),
+        "Documents by id, prefix or age",
+    ),
+    (
+        Post,
+        "/databases/*/docs",
+        Streaming(documents::post),
+        "Documents by many ids",
+    ),
+    (
+        Head,
+        "/databases/*/docs",
+        Blocking(documents::head),
+        "Whether a document exists",
+    ),
+    (
+        Put,
+        "/databases/*/docs",
+        Waiting(documents::put),
+        "Stores a document",
+    ),
+    (
+        Delete,
+        "/databases/*/docs",
+        Waiting(documents::delete),
+        "Deletes a document",
+    ),
+    (
+        Post,
+        "/databases/*/bulk_docs",
+        Waiting(batch::bulk_docs),
+        "Several changes at once",
+    ),
+    (
+        Get,
+        "/databases/*/hilo/next",
+        Blocking(hilo::next),
+        "A range of numbers for ids",
+    ),
+    (
+        Put,
+        "/databases/*/hilo/return",
+        Blocking(hilo::give_back),
+        "Returns the rest of a range",
+    ),
+    (
+        Get,
+        "/databases/*/stats",
+        Blocking(statistics::database),
+        "Counts and sizes",
+    ),
+    (
+        Get,
+        "/databases/*/stats/detailed",
+        Blocking(statistics::detailed),
+        "All counts",
+    ),
+    (
+        Get,
+        "/databases/*/collections/stats",
+        Blocking(statistics::collections),
+        "Documents by collection",
+    ),
+    (
+        Get,
+        "/databases/*/operations",
+        Blocking(operations::list),
+        "Operations under way",
+    ),
+    (
+        Get,
+        "/databases/*/operations/next-operation-id",
+        Blocking(operations::next_number),
+        "A number for an operation",
+    ),
+    (
+        Get,
+        "/databases/*/operations/state",
+        Blocking(operations::state),
+        "State of an operation",
+    ),
+    (
+        Post,
+        "/databases/*/operations/kill",
+        Blocking(operations::kill),
+        "Ends an operation",
+    ),
+    (
+        Get,
+        "/databases/*/streams/docs",
+        Streaming(streams::documents),
+        "All documents, as a stream",
+    ),
+    (
+        Post,
+        "/databases/*/multi_get",
+        Waiting(multi_get::run),
+        "Several requests in one",
+    ),
+    (
+        Post,
+        "/databases/*/bulk_insert",
+        Feeding(bulk_insert::run),
+        "Documents without end",
+    ),
 ];
 
 /// All routes.
@@ -66,7 +250,12 @@ pub(crate) fn table() -> Vec<Route<Handler>> {
         summary,
         target: *target,
     };
-    ROWS.iter().map(route).collect()
+    SERVER
+        .iter()
+        .chain(OWN)
+        .chain(DATABASE)
+        .map(route)
+        .collect()
 }
 
 #[cfg(test)]

@@ -22,14 +22,12 @@ pub(crate) mod kind {
     pub(crate) const INVALID_COMMAND: &str = "Raven.Server.Exceptions.InvalidCommandTypeException";
     pub(crate) const INVALID_DATA: &str = "System.IO.InvalidDataException";
     pub(crate) const INVALID_OPERATION: &str = "System.InvalidOperationException";
-    pub(crate) const INVALID_QUERY: &str = "Raven.Client.Exceptions.InvalidQueryException";
     pub(crate) const NO_DATABASE: &str =
         "Raven.Client.Exceptions.Database.DatabaseDoesNotExistException";
     pub(crate) const NO_ROUTE: &str = "Raven.Client.Exceptions.Routing.RouteNotFoundException";
     pub(crate) const NOT_OBJECT: &str = "Sparrow.Exceptions.InvalidStartOfObjectException";
     pub(crate) const NOT_SUPPORTED: &str = "System.NotSupportedException";
-    pub(crate) const PARSE_QUERY: &str =
-        "Raven.Server.Documents.Queries.Parser.QueryParser+ParseException";
+    pub(crate) const OUT_OF_RANGE: &str = "System.ArgumentOutOfRangeException";
     pub(crate) const TIMEOUT: &str = "Raven.Client.Exceptions.RavenTimeoutException";
     pub(crate) const UNEXPECTED: &str = "Raven.Client.Exceptions.RavenException";
 }
@@ -40,8 +38,10 @@ pub(crate) struct WireError {
     pub(crate) status: StatusCode,
     pub(crate) kind: &'static str,
     pub(crate) message: String,
+    /// What led to it, for the `Error` text alone.
+    pub(crate) cause: Option<String>,
     /// Further members of the body, such as `ActualChangeVector`.
-    pub(crate) extra: Map<String, Value>,
+    pub(crate) extra: Vec<(&'static str, Value)>,
 }
 
 impl WireError {
@@ -52,8 +52,14 @@ impl WireError {
             status,
             kind,
             message: message.into(),
-            extra: Map::new(),
+            cause: None,
+            extra: Vec::new(),
         }
+    }
+
+    pub(crate) fn caused_by(mut self, cause: String) -> WireError {
+        self.cause = Some(cause);
+        self
     }
 
     pub(crate) fn with_status(mut self, status: StatusCode) -> WireError {
@@ -61,8 +67,8 @@ impl WireError {
         self
     }
 
-    pub(crate) fn with(mut self, name: &str, value: impl Into<Value>) -> WireError {
-        self.extra.insert(name.to_owned(), value.into());
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> WireError {
+        self.extra.push((name, value.into()));
         self
     }
 
@@ -73,6 +79,11 @@ impl WireError {
 
     pub(crate) fn missing_parameter(name: &str) -> WireError {
         let message = format!("Query string {name} is mandatory, but wasn't specified.");
+        WireError::new(kind::ARGUMENT, message)
+    }
+
+    pub(crate) fn empty_parameter(name: &str) -> WireError {
+        let message = format!("Query string value '{name}' must have a non empty value");
         WireError::new(kind::ARGUMENT, message)
     }
 
@@ -90,11 +101,19 @@ impl WireError {
         body.insert("Url".to_owned(), url.into());
         body.insert("Type".to_owned(), self.kind.into());
         body.insert("Message".to_owned(), self.message.clone().into());
-        body.insert(
-            "Error".to_owned(),
-            format!("{}: {}", self.kind, self.message).into(),
-        );
-        body.extend(self.extra.clone());
+        let cause = self.cause.as_ref().map_or(String::new(), |cause| {
+            format!(
+                "
+ ---> {cause}"
+            )
+        });
+        let error = format!("{}: {}{cause}", self.kind, self.message);
+        body.insert("Error".to_owned(), error.into());
+        let extra = self
+            .extra
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()));
+        body.extend(extra);
         serde_json::to_vec(&body).expect("a map of strings and values is always serializable")
     }
 }
@@ -109,7 +128,11 @@ mod tests {
         let text = String::from_utf8(error.body("/x?y=1")).unwrap();
         assert_eq!(
             text,
-            r#"{"Url":"/x?y=1","Type":"Raven.Client.Exceptions.ConcurrencyException","Message":"no \"way\"","Error":"Raven.Client.Exceptions.ConcurrencyException: no \"way\"","Id":"a/1"}"#
+            concat!(
+                r#"{"Url":"/x?y=1","Type":"Raven.Client.Exceptions.ConcurrencyException","#,
+                r#""Message":"no \"way\"","#,
+                r#""Error":"Raven.Client.Exceptions.ConcurrencyException: no \"way\"","Id":"a/1"}"#
+            )
         );
     }
 }

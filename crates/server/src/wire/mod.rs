@@ -3,11 +3,7 @@
 //! Called by `http` and `routes`; knows no database and no connection.
 
 mod error;
-mod json;
 mod query_string;
-mod time_span;
 
 pub(crate) use error::{WireError, kind};
-pub(crate) use json::{end_list, push_string, separate};
 pub(crate) use query_string::{QueryString, decode};
-pub(crate) use time_span::{format_time_span, parse_time_span};

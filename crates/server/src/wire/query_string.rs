@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn clients_habits_are_read() {
         let query = QueryString(
-            "&id=users%2F1&id=b+c&?raft-request-id=7&allowStale=False&n=&pageSize25 &Metadataonly=True",
+            "&id=users%2F1&id=b+c&?raft-request-id=7&allowStale=False&n=&pageSize25 \
+             &Metadataonly=True",
         );
         assert_eq!(query.all("id").collect::<Vec<_>>(), ["users/1", "b c"]);
         assert_eq!(query.number("raft-request-id"), Some(7));

@@ -4,8 +4,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use jackdaw_database::{DatabaseOptions, DatabaseSet};
+use jackdaw_io::{Durability, RealVfs};
 use jackdaw_server::{Running, Server, ServerConfig};
 
 /// Longer than any test may take; a hanging server fails the test instead of blocking it.
@@ -70,7 +75,8 @@ impl Connection {
     ) -> Answer {
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: test.local:1234\r\nContent-Length: {length}\r\n{headers}\r\n"
+            "{method} {path} HTTP/1.1\r\nHost: test.local:1234\r\nContent-Length: {length}\r\n\
+             {headers}\r\n"
         );
         self.send(head.as_bytes());
         self.send(body);
@@ -83,6 +89,10 @@ impl Connection {
 
     pub(crate) fn post(&mut self, path: &str, body: &str) -> Answer {
         self.exchange("POST", path, "", body.as_bytes())
+    }
+
+    pub(crate) fn delete(&mut self, path: &str) -> Answer {
+        self.exchange("DELETE", path, "", b"")
     }
 
     pub(crate) fn put(&mut self, path: &str, body: &str) -> Answer {
@@ -162,6 +172,92 @@ impl Connection {
     }
 }
 
+/// A data directory that is removed with the test. Commits are not synced: tests of durability are
+/// the storage engine's.
+pub(crate) struct DataDirectory {
+    path: PathBuf,
+    databases: Option<Arc<DatabaseSet>>,
+}
+
+impl DataDirectory {
+    pub(crate) fn new() -> DataDirectory {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("jackdaw-server-test-{}-{count}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut options = DatabaseOptions::default();
+        options.documents.durability = Durability::None;
+        let databases = DatabaseSet::open(RealVfs::new(), &path, options);
+        let databases = databases.expect("the data directory opens");
+        DataDirectory {
+            path,
+            databases: Some(Arc::new(databases)),
+        }
+    }
+
+    pub(crate) fn databases(&self) -> Arc<DatabaseSet> {
+        self.databases
+            .clone()
+            .expect("there until the directory is dropped")
+    }
+}
+
+impl Drop for DataDirectory {
+    fn drop(&mut self) {
+        self.databases = None;
+        drop(std::fs::remove_dir_all(&self.path));
+    }
+}
+
+/// A server and the directory it works on; the server goes first.
+pub(crate) struct TestServer {
+    running: Option<Running>,
+    _data: DataDirectory,
+}
+
+impl TestServer {
+    pub(crate) fn start(config: ServerConfig) -> TestServer {
+        let data = DataDirectory::new();
+        let running = Server::start(config, data.databases()).expect("the server starts");
+        TestServer {
+            running: Some(running),
+            _data: data,
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.running.as_ref().expect("it runs").address()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.running.as_ref().expect("it runs").url()
+    }
+
+    pub(crate) fn stop(&mut self) -> usize {
+        self.running.take().expect("it runs").stop()
+    }
+
+    pub(crate) fn connect(&self) -> Connection {
+        Connection::open(self.address())
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.stop();
+        }
+    }
+}
+
+/// A server with one database, `db1`.
+pub(crate) fn start_with_database() -> (TestServer, Connection) {
+    let (running, mut connection) = start();
+    let created = connection.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
+    assert_eq!(created.status, 201, "{}", created.text());
+    (running, connection)
+}
+
 /// A configuration that listens on a free port.
 pub(crate) fn config() -> ServerConfig {
     let mut config = ServerConfig::default();
@@ -169,12 +265,8 @@ pub(crate) fn config() -> ServerConfig {
     config
 }
 
-pub(crate) fn start_with(config: ServerConfig) -> Running {
-    Server::start(config).expect("the server starts")
-}
-
-pub(crate) fn start() -> (Running, Connection) {
-    let running = start_with(config());
-    let connection = Connection::open(running.address());
-    (running, connection)
+pub(crate) fn start() -> (TestServer, Connection) {
+    let server = TestServer::start(config());
+    let connection = server.connect();
+    (server, connection)
 }

@@ -1,0 +1,91 @@
+//! A request body read piece by piece, for requests of any length.
+//!
+//! Used by handlers of kind `Feeding` (bulk insert), which work on what has arrived while the
+//! client is still sending. There is no limit on the whole body; the handler limits what it keeps.
+
+use std::io::Write;
+use std::time::Duration;
+
+use bytes::Bytes;
+use flate2::write::GzDecoder;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, HeaderMap};
+
+use super::body::{broken, drain, stalled, unreadable};
+use crate::wire::{WireError, kind};
+
+/// Most bytes that one piece of gzip may grow to before it is refused: what arrives in one piece is
+/// at most some hundred KiB, and JSON seldom shrinks to less than a fiftieth.
+const INFLATED_BYTES_MAX: usize = 64 << 20;
+
+/// The pieces of a body, decompressed.
+pub(crate) struct Feed {
+    incoming: Incoming,
+    gzip: Option<GzDecoder<Vec<u8>>>,
+    stall: Duration,
+}
+
+impl Feed {
+    pub(super) fn new(
+        incoming: Incoming,
+        headers: &HeaderMap,
+        stall: Duration,
+    ) -> Result<Feed, WireError> {
+        let gzip = match headers.get(CONTENT_ENCODING).map(|value| value.as_bytes()) {
+            None | Some(b"identity" | b"") => None,
+            Some(b"gzip" | b"x-gzip") => Some(GzDecoder::new(Vec::new())),
+            Some(other) => return Err(unreadable(&String::from_utf8_lossy(other))),
+        };
+        Ok(Feed {
+            incoming,
+            gzip,
+            stall,
+        })
+    }
+
+    /// The next piece; `None` at the end. A piece may be empty.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, WireError> {
+        loop {
+            let frame = tokio::time::timeout(self.stall, self.incoming.frame());
+            let Some(frame) = frame.await.map_err(|_| stalled())? else {
+                return self.finish();
+            };
+            if let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() {
+                return self.inflate(data).map(Some);
+            }
+        }
+    }
+
+    /// Reads and forgets the rest, so that the client sees why it was refused.
+    pub(crate) async fn drain(&mut self) {
+        drain(&mut self.incoming).await;
+    }
+
+    fn inflate(&mut self, data: Bytes) -> Result<Bytes, WireError> {
+        let Some(gzip) = &mut self.gzip else {
+            return Ok(data);
+        };
+        gzip.write_all(&data).map_err(|error| damaged(&error))?;
+        let plain = std::mem::take(gzip.get_mut());
+        if plain.len() > INFLATED_BYTES_MAX {
+            return Err(WireError::body_too_large(INFLATED_BYTES_MAX));
+        }
+        Ok(Bytes::from(plain))
+    }
+
+    fn finish(&mut self) -> Result<Option<Bytes>, WireError> {
+        let Some(gzip) = self.gzip.take() else {
+            return Ok(None);
+        };
+        let rest = gzip.finish().map_err(|error| damaged(&error))?;
+        Ok((!rest.is_empty()).then(|| Bytes::from(rest)))
+    }
+}
+
+fn damaged(error: &std::io::Error) -> WireError {
+    WireError::new(
+        kind::INVALID_DATA,
+        format!("The gzip body is damaged: {error}"),
+    )
+}

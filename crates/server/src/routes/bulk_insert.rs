@@ -1,0 +1,278 @@
+//! `POST /databases/*/bulk_insert`: one long JSON array of documents, stored while it arrives.
+//!
+//! The body is cut into its elements without waiting for its end; elements are parsed on the
+//! blocking pool and stored in batches of `BATCH_BYTES`. One batch is being stored while the next
+//! is received, so that network and disk work at the same time.
+//!
+//! Each batch is a transaction; the request as a whole is not. When it fails, what was stored
+//! before stays, and the answer says how much that is.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use jackdaw_database::{Command, CommandResult, Database};
+use jackdaw_document::{Limits, Parser};
+use tokio::task::JoinHandle;
+
+use super::{batch, input, writing};
+use crate::http::{Call, Feed, Pending, Reply};
+use crate::wire::{WireError, kind};
+
+/// JSON text of one batch. Larger ones save nothing more on the journal.
+const BATCH_BYTES: usize = 1 << 20;
+/// Largest single element.
+const ELEMENT_BYTES_MAX: usize = 64 << 20;
+
+/// What has been stored so far.
+#[derive(Clone, Copy, Default)]
+struct Stored {
+    documents: usize,
+    batches: usize,
+}
+
+type Storing = JoinHandle<Result<usize, WireError>>;
+
+/// `POST /databases/*/bulk_insert?id=`
+pub(super) fn run(call: Arc<Call>, mut feed: Feed) -> Pending {
+    Box::pin(async move {
+        let outcome = insert(&call, &mut feed).await;
+        if outcome.is_err() {
+            feed.drain().await;
+        }
+        outcome.map(|()| Reply::empty(StatusCode::CREATED))
+    })
+}
+
+async fn insert(call: &Arc<Call>, feed: &mut Feed) -> Result<(), WireError> {
+    let database = super::database_soon(call).await?;
+    if call.query().number("id").is_none() {
+        return Err(WireError::missing_parameter("id"));
+    }
+    let mut stored = Stored::default();
+    let outcome = store_all(&database, feed, &mut stored).await;
+    outcome.map_err(|cause| {
+        let Stored { documents, batches } = stored;
+        let message = format!(
+            "Failed to process bulk insert. Inserted {documents} items in {batches} batches."
+        );
+        let cause = format!("{}: {}", cause.kind, cause.message);
+        WireError::new(kind::INVALID_OPERATION, message).caused_by(cause)
+    })
+}
+
+async fn store_all(
+    database: &Arc<Database>,
+    feed: &mut Feed,
+    stored: &mut Stored,
+) -> Result<(), WireError> {
+    let mut elements = Elements::default();
+    let mut storing: Option<Storing> = None;
+    while let Some(piece) = feed.next().await? {
+        elements.push(&piece)?;
+        if elements.ready_bytes() >= BATCH_BYTES {
+            settle(&mut storing, stored).await?;
+            storing = Some(store(database, elements.take()));
+        }
+    }
+    elements.finish()?;
+    settle(&mut storing, stored).await?;
+    let mut last = Some(store(database, elements.take()));
+    settle(&mut last, stored).await
+}
+
+/// Parses and stores a batch on a task of its own.
+fn store(database: &Arc<Database>, batch: Batch) -> Storing {
+    let database = database.clone();
+    tokio::spawn(async move {
+        let parsed = tokio::task::spawn_blocking(move || batch.commands());
+        let commands = parsed.await.map_err(|_| lost())??;
+        if commands.is_empty() {
+            return Ok(0);
+        }
+        let results: Vec<CommandResult> = writing::submit(&database, commands).await?;
+        Ok(results.len())
+    })
+}
+
+async fn settle(storing: &mut Option<Storing>, stored: &mut Stored) -> Result<(), WireError> {
+    if let Some(storing) = storing.take() {
+        let documents = storing.await.map_err(|_| lost())??;
+        stored.documents += documents;
+        stored.batches += usize::from(documents > 0);
+    }
+    Ok(())
+}
+
+fn lost() -> WireError {
+    WireError::new(kind::UNEXPECTED, "A batch of the bulk insert was lost.")
+}
+
+/// Whole elements: their text, and where each ends.
+#[derive(Default)]
+struct Batch {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Batch {
+    fn commands(&self) -> Result<Vec<Command>, WireError> {
+        let limits = Limits {
+            len_bytes_max: ELEMENT_BYTES_MAX,
+            ..Limits::default()
+        };
+        let (mut parser, mut spare) = (Parser::new(limits), Parser::new(limits));
+        let mut commands = Vec::with_capacity(self.ends.len());
+        let mut start = 0;
+        for end in &self.ends {
+            let text = &self.text[start..*end];
+            let element = parser
+                .parse(text)
+                .map_err(|error| input::refused(&error, text))?;
+            commands.extend(batch::read_insert(element.root(), &mut spare)?);
+            start = *end;
+        }
+        Ok(commands)
+    }
+}
+
+/// Cuts a JSON array into its elements as it arrives.
+#[derive(Default)]
+struct Elements {
+    ready: Batch,
+    /// The beginning of an element that has not ended yet.
+    partial: Vec<u8>,
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// Whether `[` has been seen.
+    begun: bool,
+    /// Whether `]` has been seen.
+    ended: bool,
+}
+
+impl Elements {
+    fn ready_bytes(&self) -> usize {
+        self.ready.text.len()
+    }
+
+    fn take(&mut self) -> Batch {
+        std::mem::take(&mut self.ready)
+    }
+
+    fn push(&mut self, piece: &[u8]) -> Result<(), WireError> {
+        let mut start = None;
+        for (slot, byte) in piece.iter().enumerate() {
+            if self.depth == 0 {
+                if self.between(*byte)? {
+                    start = Some(slot);
+                }
+            } else if self.inside(*byte) {
+                let begin = start.take().unwrap_or(0);
+                self.ready.text.append(&mut self.partial);
+                self.ready.text.extend_from_slice(&piece[begin..=slot]);
+                self.ready.ends.push(self.ready.text.len());
+            }
+        }
+        if self.depth > 0 {
+            self.partial.extend_from_slice(&piece[start.unwrap_or(0)..]);
+        }
+        if self.partial.len() > ELEMENT_BYTES_MAX {
+            return Err(WireError::body_too_large(ELEMENT_BYTES_MAX));
+        }
+        Ok(())
+    }
+
+    /// A byte between elements; true when it begins one.
+    fn between(&mut self, byte: u8) -> Result<bool, WireError> {
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ if self.ended => {}
+            b'[' if !self.begun => self.begun = true,
+            b',' if self.begun => {}
+            b']' if self.begun => self.ended = true,
+            b'{' if self.begun => {
+                self.depth = 1;
+                return Ok(true);
+            }
+            other => {
+                let found = char::from(other).escape_default();
+                let message = format!("A bulk insert is an array of objects, but got '{found}'.");
+                return Err(WireError::new(kind::INVALID_DATA, message));
+            }
+        }
+        Ok(false)
+    }
+
+    /// A byte inside an element; true when it ends it.
+    fn inside(&mut self, byte: u8) -> bool {
+        if self.in_string {
+            if std::mem::take(&mut self.escaped) {
+                return false;
+            }
+            self.escaped = byte == b'\\';
+            self.in_string = byte != b'"';
+            return false;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => self.depth -= 1,
+            _ => {}
+        }
+        self.depth == 0
+    }
+
+    /// The body has ended: so must the array.
+    fn finish(&self) -> Result<(), WireError> {
+        if self.ended {
+            return Ok(());
+        }
+        let message = "Stream ended without reaching end of json content";
+        Err(WireError::new(kind::END_OF_STREAM, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str, size: usize) -> Result<Vec<String>, WireError> {
+        let mut elements = Elements::default();
+        let mut cut = Vec::new();
+        for piece in text.as_bytes().chunks(size) {
+            elements.push(piece)?;
+            let batch = elements.take();
+            let mut start = 0;
+            for end in batch.ends {
+                cut.push(String::from_utf8(batch.text[start..end].to_vec()).unwrap());
+                start = end;
+            }
+        }
+        elements.finish().map(|()| cut)
+    }
+
+    #[test]
+    fn elements_are_found_whatever_the_pieces() {
+        let text = r#" [ {"a":"}\"]{"}, {"b":[{},{"c":{}}],"d":"\\"},{},
+            {"e":"\u00e9"} ] rubbish"#;
+        let expected = [
+            r#"{"a":"}\"]{"}"#,
+            r#"{"b":[{},{"c":{}}],"d":"\\"}"#,
+            "{}",
+            r#"{"e":"\u00e9"}"#,
+        ];
+        for size in 1..text.len() {
+            assert_eq!(cut(text, size).unwrap(), expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_an_array_of_objects_is_refused() {
+        for text in [
+            "", "[", "[{}", "[{\"a\":", "{}", "[1]", "[[]]", "x", "[{},7",
+        ] {
+            assert!(cut(text, 3).is_err(), "{text}");
+        }
+        assert!(cut("[]", 1).unwrap().is_empty());
+    }
+}

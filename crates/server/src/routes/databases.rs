@@ -1,0 +1,255 @@
+//! Databases as a whole: listing, creating, deleting, their records, and where to find them.
+//!
+//! Creating and deleting wait for the disk and therefore run on the blocking pool. Names are
+//! compared without regard to case; the spelling of creation is kept.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use hyper::header::HeaderName;
+use jackdaw_database::Database;
+use jackdaw_document::Object;
+use serde_json::{Map, Value, json};
+
+use super::cluster::NODE_TAG;
+use super::record::{self, Facts, StoredRecord};
+use super::statistics::size;
+use super::{failure, input};
+use crate::http::{Call, Outcome, Reply};
+use crate::version;
+use crate::wire::{WireError, kind};
+
+/// Tells clients that the database they named is not there, as opposed to the server.
+const DATABASE_MISSING: HeaderName = HeaderName::from_static("database-missing");
+
+/// `GET /databases?namesOnly=&name=&start=&pageSize=`
+pub(super) fn list(call: &Call) -> Outcome {
+    let query = call.query();
+    let wanted = query.filled("name").map(|name| name.to_lowercase());
+    let is_wanted = |name: &String| {
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| *wanted == name.to_lowercase())
+    };
+    let number = |name: &str| {
+        query
+            .number(name)
+            .and_then(|number| usize::try_from(number).ok())
+    };
+    let size = number("pageSize").unwrap_or(usize::MAX);
+    let names = call.shared.databases.names().into_iter().filter(is_wanted);
+    let page = names.skip(number("start").unwrap_or(0)).take(size);
+    let databases: Vec<Value> = if query.flag("namesOnly") {
+        page.map(Value::from).collect()
+    } else {
+        page.filter_map(|name| described(call, &name).transpose())
+            .collect::<Result<_, _>>()?
+    };
+    Ok(Reply::value(&json!({ "Databases": databases })))
+}
+
+fn described(call: &Call, name: &str) -> Result<Option<Value>, WireError> {
+    let Some(found) = find(call, name)? else {
+        return Ok(None);
+    };
+    let statistics = found.database.statistics();
+    let statistics = statistics.map_err(|error| failure::read(&error))?;
+    let member = json!({ "NodeTag": NODE_TAG, "NodeUrl": call.own_url(), "ResponsibleNode": null });
+    Ok(Some(json!({
+        "Name": found.database.name(),
+        "TotalSize": size(statistics.data_bytes + statistics.journal_bytes),
+        "TempBuffersSize": size(statistics.scratch_bytes),
+        "BackupInfo": null,
+        "Alerts": 0,
+        "PerformanceHints": 0,
+        "IndexingErrors": 0,
+        "DocumentsCount": statistics.document_count,
+        "IndexingStatus": "Running",
+        "Disabled": false,
+        "LockMode": found.record.lock_mode(),
+        "IsAdmin": true,
+        "IsEncrypted": false,
+        "RejectClients": false,
+        "IndexesCount": 0,
+        "NodesTopology": {
+            "Members": [member],
+            "Promotables": [],
+            "Rehabs": [],
+            "Status": { NODE_TAG: { "LastStatus": "Ok", "LastError": null } },
+            "PriorityOrder": [],
+            "DynamicNodesDistribution": false,
+        },
+        "ReplicationFactor": 1,
+        "DynamicNodesDistribution": false,
+        "DeletionInProgress": {},
+        "Environment": "None",
+    })))
+}
+
+/// `GET /topology?name=`: where a client finds a database. The address is the one it used.
+pub(super) fn topology(call: &Call) -> Outcome {
+    let name = required_name(call)?;
+    let Some(entry) = call.shared.databases.entry(&name) else {
+        return Ok(missing(&name, StatusCode::SERVICE_UNAVAILABLE));
+    };
+    Ok(Reply::value(&json!({
+        "Promotables": [],
+        "Nodes": [{
+            "Url": call.own_url(),
+            "ClusterTag": NODE_TAG,
+            "ServerRole": "Member",
+            "Database": entry.name,
+            "ServerVersion": version::WIRE_VERSION,
+        }],
+        "Etag": entry.index,
+    })))
+}
+
+/// `GET /admin/databases?name=`
+pub(super) fn get(call: &Call) -> Outcome {
+    let name = required_name(call)?;
+    match find(call, &name)? {
+        Some(found) => Ok(Reply::value(&found.record.full(&found.facts()))),
+        None => Ok(missing(&name, StatusCode::NOT_FOUND)),
+    }
+}
+
+/// `GET /databases/*/admin/record`
+pub(super) fn record(call: &Call) -> Outcome {
+    let name = call.part(0);
+    let found = find(call, &name)?.ok_or_else(|| failure::no_database(&name))?;
+    Ok(Reply::value(&found.record.full(&found.facts())))
+}
+
+fn required_name(call: &Call) -> Result<String, WireError> {
+    let name = call.query().filled("name");
+    name.map(|name| name.into_owned())
+        .ok_or_else(|| WireError::empty_parameter("name"))
+}
+
+/// A database and what the catalog says about it.
+struct Found {
+    database: Arc<Database>,
+    record: StoredRecord,
+    index: u64,
+}
+
+impl Found {
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            name: self.database.name(),
+            id: self.database.id(),
+            index: self.index,
+        }
+    }
+}
+
+fn find(call: &Call, name: &str) -> Result<Option<Found>, WireError> {
+    let databases = &call.shared.databases;
+    let Some(entry) = databases.entry(name) else {
+        return Ok(None);
+    };
+    let database = databases
+        .get(name)
+        .map_err(|error| failure::open(name, &error))?;
+    let Some(database) = database else {
+        return Ok(None);
+    };
+    let record = StoredRecord::parse(&entry.record)?;
+    Ok(Some(Found {
+        database,
+        record,
+        index: entry.index,
+    }))
+}
+
+fn missing(name: &str, status: StatusCode) -> Reply {
+    let body = json!({ "Type": "Error", "Message": format!("Database {name} wasn't found") });
+    let mut reply = Reply::value(&body).with(DATABASE_MISSING, name);
+    reply.status = status;
+    reply
+}
+
+/// `PUT /admin/databases?name=&replicationFactor=`: creates a database from the record in the body.
+pub(super) fn create(call: &Call) -> Outcome {
+    let mut parser = input::parser(call);
+    let given = input::object(call, &mut parser)?;
+    let query = call.query();
+    if query
+        .number("replicationFactor")
+        .is_some_and(|factor| factor < 1)
+    {
+        let message = "Replication factor must be greater than 0.";
+        return Err(WireError::new(kind::ARGUMENT, message));
+    }
+    let name = match input::text(given, "DatabaseName")? {
+        Some(name) => name.to_owned(),
+        None => query.first("name").unwrap_or_default().into_owned(),
+    };
+    if name.trim().is_empty() {
+        let message = "Name cannot be null or empty.";
+        let error = WireError::new(kind::BAD_REQUEST, message);
+        return Err(error.with_status(StatusCode::BAD_REQUEST));
+    }
+    let record = StoredRecord::new(kept_members(given)?);
+    let created = call.shared.databases.create(&name, &record.to_text());
+    created.map_err(|error| failure::set(&name, &error))?;
+    let found = find(call, &name)?.ok_or_else(|| failure::no_database(&name))?;
+    let mut reply = Reply::value(&json!({
+        "RaftCommandIndex": found.index,
+        "Name": found.database.name(),
+        "Topology": found.record.topology(&found.facts()),
+        "NodesAddedTo": [call.own_url()],
+        "ShardsDefined": false,
+    }));
+    reply.status = StatusCode::CREATED;
+    Ok(reply)
+}
+
+/// The members of a record that are kept. A record is small and holds no documents.
+fn kept_members(given: Object<'_>) -> Result<Map<String, Value>, WireError> {
+    let mut text = Vec::new();
+    jackdaw_document::Value::Object(given).write_json(&mut text);
+    let members: Map<String, Value> = serde_json::from_slice(&text)
+        .map_err(|error| WireError::new(kind::INVALID_DATA, error.to_string()))?;
+    Ok(record::kept(&members))
+}
+
+/// `DELETE /admin/databases` with `{DatabaseNames, ..}`. Absent ones are no failure.
+pub(super) fn delete(call: &Call) -> Outcome {
+    let mut parser = input::parser(call);
+    let order = input::object(call, &mut parser)?;
+    let names = input::texts(order, "DatabaseNames")?;
+    let databases = &call.shared.databases;
+    let mut index = -1;
+    for name in names {
+        let Some(entry) = databases.entry(name) else {
+            continue;
+        };
+        StoredRecord::parse(&entry.record)?.check_deletable(&entry.name)?;
+        if databases
+            .delete(name)
+            .map_err(|error| failure::set(name, &error))?
+        {
+            // Deleting takes the next index.
+            index = i64::try_from(entry.index + 1)
+                .unwrap_or(i64::MAX)
+                .max(index);
+        }
+    }
+    Ok(Reply::value(
+        &json!({ "RaftCommandIndex": index, "PendingDeletes": [] }),
+    ))
+}
+
+/// `GET /databases/*/configuration/client`: -2 says that none was ever set.
+pub(super) fn client_configuration(call: &Call) -> Outcome {
+    super::database(call)?;
+    Ok(Reply::value(&json!({ "Etag": -2, "Configuration": null })))
+}
+
+/// `GET /databases/*/healthcheck`
+pub(super) fn health(call: &Call) -> Outcome {
+    super::database(call)?;
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}

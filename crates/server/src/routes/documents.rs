@@ -1,0 +1,350 @@
+//! `/databases/*/docs`: documents by id, by prefix, newest first; storing and deleting one.
+//!
+//! Reading takes one snapshot for a whole request, so that documents and what they include agree.
+//! The ETag of one document is its change vector, of several a hash of theirs, of a listing the
+//! database's change vector; a client that sends it back gets 304.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use hyper::header::{IF_MATCH, IF_NONE_MATCH};
+use jackdaw_base::hash::xxh3_64;
+use jackdaw_database::{
+    Command, CommandResult, DocumentRow, Etag, PrefixQuery, ReadError, Snapshot,
+};
+use jackdaw_document::{Path, write_object, write_string};
+
+use super::{failure, input, writing};
+use crate::http::{Call, ChunkWriter, Outcome, Pending, Reply};
+use crate::wire::{QueryString, WireError, kind};
+
+/// Parameters that ask for data this server does not hold.
+const UNSERVED_INCLUDES: &[&str] = &[
+    "counter",
+    "timeseries",
+    "timeseriestime",
+    "timeseriescount",
+    "cmpxchg",
+    "revisions",
+    "revisionsBefore",
+];
+
+/// `GET /databases/*/docs`
+pub(super) fn get(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
+    let query = call.query();
+    if query.has("id") {
+        let ids: Vec<String> = query.all("id").map(|id| id.into_owned()).collect();
+        return by_ids(call, &ids, out);
+    }
+    list(call, out)
+}
+
+/// `POST /databases/*/docs` with `{Ids}`: for more ids than fit into a URL.
+pub(super) fn post(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
+    let mut parser = input::parser(call);
+    let ids = input::texts(input::object(call, &mut parser)?, "Ids")?;
+    if ids.is_empty() {
+        return list(call, out);
+    }
+    let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
+    by_ids(call, &ids, out)
+}
+
+fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), WireError> {
+    let query = call.query();
+    let includes = Includes::read(query)?;
+    let snapshot = snapshot(call)?;
+    let found: Vec<Option<DocumentRow<'_>>> = ids
+        .iter()
+        .map(|id| get_one(&snapshot, id))
+        .collect::<Result<_, _>>()?;
+    if found.len() == 1 && found[0].is_none() {
+        out.head = Reply::empty(StatusCode::NOT_FOUND);
+        return Ok(());
+    }
+    let included = includes.gather(&snapshot, &found)?;
+    let etag = match &found[..] {
+        [Some(document)] if includes.is_empty() => document.change_vector(),
+        _ => hashed_etag(&found, &included),
+    };
+    if not_modified(call, &etag, out) {
+        return Ok(());
+    }
+    let metadata_only = query.flag("metadataOnly");
+    out.buffer.extend_from_slice(b"{\"Results\":[");
+    for (slot, document) in found.iter().enumerate() {
+        if slot > 0 {
+            out.buffer.push(b',');
+        }
+        match document {
+            Some(document) => push_document(&mut out.buffer, document, metadata_only),
+            None => out.buffer.extend_from_slice(b"null"),
+        }
+        out.checkpoint()?;
+    }
+    out.buffer.extend_from_slice(b"],\"Includes\":{");
+    for (slot, (id, document)) in included.iter().enumerate() {
+        if slot > 0 {
+            out.buffer.push(b',');
+        }
+        write_string(
+            &mut out.buffer,
+            document.map_or(id, |document| document.id()),
+        );
+        out.buffer.push(b':');
+        match document {
+            Some(document) => document.write_json(&mut out.buffer),
+            None => out.buffer.extend_from_slice(b"null"),
+        }
+        out.checkpoint()?;
+    }
+    out.buffer.extend_from_slice(b"}}");
+    Ok(())
+}
+
+/// The documents of the database that the route captured, as of now.
+pub(super) fn snapshot(call: &Call) -> Result<Snapshot, WireError> {
+    super::database(call)?
+        .read()
+        .map_err(|error| failure::read(&error))
+}
+
+fn get_one<'s>(snapshot: &'s Snapshot, id: &str) -> Result<Option<DocumentRow<'s>>, WireError> {
+    snapshot.get(id).map_err(|error| failure::read(&error))
+}
+
+/// `startsWith` and its companions, or all documents from the newest.
+fn list(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
+    let snapshot = snapshot(call)?;
+    if not_modified(call, &snapshot.change_vector(), out) {
+        return Ok(());
+    }
+    let metadata_only = call.query().flag("metadataOnly");
+    out.buffer.extend_from_slice(b"{\"Results\":[");
+    let mut first = true;
+    each_listed(&snapshot, call.query(), Unlisted::NewestFirst, |document| {
+        if !std::mem::take(&mut first) {
+            out.buffer.push(b',');
+        }
+        push_document(&mut out.buffer, document, metadata_only);
+        Ok(out.checkpoint()?)
+    })?;
+    out.buffer.extend_from_slice(b"]}");
+    Ok(())
+}
+
+/// The order of documents when no prefix is asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unlisted {
+    /// As a listing.
+    NewestFirst,
+    /// As an export.
+    OldestFirst,
+}
+
+/// Gives each document that the listing parameters choose to `take`.
+pub(super) fn each_listed(
+    snapshot: &Snapshot,
+    query: QueryString<'_>,
+    unlisted: Unlisted,
+    mut take: impl FnMut(&DocumentRow<'_>) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    let number = |name: &str| {
+        query
+            .number(name)
+            .and_then(|number| u64::try_from(number).ok())
+    };
+    let (start, page_size) = (number("start").unwrap_or(0), number("pageSize"));
+    let give = |row: Result<DocumentRow<'_>, ReadError>| {
+        take(&row.map_err(|error| failure::read(&error))?)
+    };
+    let skip = usize::try_from(start).unwrap_or(usize::MAX);
+    let most = page_size
+        .and_then(|size| usize::try_from(size).ok())
+        .unwrap_or(usize::MAX);
+    if let Some(prefix) = query.first("startsWith") {
+        let (matches, exclude) = (query.filled("matches"), query.filled("exclude"));
+        let start_after = query.filled("startAfter");
+        let listing = PrefixQuery {
+            prefix: &prefix,
+            matches: matches.as_deref(),
+            exclude: exclude.as_deref(),
+            start_after: start_after.as_deref(),
+            start,
+            page_size,
+        };
+        let rows = snapshot
+            .by_prefix(&listing)
+            .map_err(|error| failure::read(&error))?;
+        return rows.into_iter().try_for_each(give);
+    }
+    if unlisted == Unlisted::OldestFirst {
+        let rows = snapshot
+            .by_etag(Etag(0))
+            .map_err(|error| failure::read(&error))?;
+        return rows.skip(skip).take(most).try_for_each(give);
+    }
+    let rows = snapshot.latest().map_err(|error| failure::read(&error))?;
+    rows.skip(skip).take(most).try_for_each(give)
+}
+
+/// Sets the ETag; answers 304 and returns true when the client has it already.
+fn not_modified(call: &Call, etag: &str, out: &mut ChunkWriter) -> bool {
+    if call.unquoted(&IF_NONE_MATCH) == Some(etag) {
+        out.head = Reply::empty(StatusCode::NOT_MODIFIED);
+        return true;
+    }
+    let head = std::mem::replace(&mut out.head, Reply::empty(StatusCode::OK));
+    out.head = head.with_etag(etag);
+    false
+}
+
+/// Paths named by `include=` whose values are ids of further documents.
+struct Includes {
+    paths: Vec<Path>,
+}
+
+impl Includes {
+    fn read(query: QueryString<'_>) -> Result<Includes, WireError> {
+        if let Some(name) = UNSERVED_INCLUDES.iter().find(|name| query.has(name)) {
+            let message = format!("Loading with '{name}' is not supported by this server.");
+            return Err(WireError::new(kind::NOT_SUPPORTED, message));
+        }
+        let mut paths = Vec::new();
+        for text in query.all("include").filter(|text| !text.is_empty()) {
+            let path = Path::parse(&text)
+                .map_err(|error| WireError::new(kind::ARGUMENT, error.to_string()))?;
+            paths.push(path.fanning_out());
+        }
+        Ok(Includes { paths })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    /// The documents named, each once, without those that were asked for anyway.
+    fn gather<'s>(
+        &self,
+        snapshot: &'s Snapshot,
+        found: &[Option<DocumentRow<'s>>],
+    ) -> Result<Vec<(String, Option<DocumentRow<'s>>)>, WireError> {
+        let mut seen: HashSet<String> = HashSet::new();
+        seen.extend(
+            found
+                .iter()
+                .flatten()
+                .map(|document| document.id().to_lowercase()),
+        );
+        let mut included = Vec::new();
+        for document in found.iter().flatten() {
+            for path in &self.paths {
+                for value in path.values(document.body().root()) {
+                    let Some(id) = value.as_str().filter(|id| !id.is_empty()) else {
+                        continue;
+                    };
+                    if seen.insert(id.to_lowercase()) {
+                        included.push((id.to_owned(), get_one(snapshot, id)?));
+                    }
+                }
+            }
+        }
+        Ok(included)
+    }
+}
+
+/// Changes exactly when a document of the answer does.
+fn hashed_etag(
+    found: &[Option<DocumentRow<'_>>],
+    included: &[(String, Option<DocumentRow<'_>>)],
+) -> String {
+    let mut bytes = Vec::new();
+    for document in found
+        .iter()
+        .chain(included.iter().map(|(_, document)| document))
+    {
+        let etag = document.map_or(0, |document| document.etag().0);
+        bytes.extend_from_slice(&etag.to_le_bytes());
+    }
+    // Four times 64 bits, because clients expect 32 bytes; only equality matters.
+    let hash: Vec<u8> = (0..4)
+        .flat_map(|seed| xxh3_64(&bytes, seed).to_le_bytes())
+        .collect();
+    format!("Hash-{}", jackdaw_base::base64::encode(&hash))
+}
+
+fn push_document(out: &mut Vec<u8>, document: &DocumentRow<'_>, metadata_only: bool) {
+    if metadata_only {
+        document.write_metadata_json(out);
+    } else {
+        document.write_json(out);
+    }
+}
+
+/// `HEAD /databases/*/docs?id=`
+pub(super) fn head(call: &Call) -> Outcome {
+    let snapshot = snapshot(call)?;
+    let Some(document) = get_one(&snapshot, &required_id(call)?)? else {
+        return Ok(Reply::empty(StatusCode::NOT_FOUND));
+    };
+    let change_vector = document.change_vector();
+    if call.unquoted(&IF_NONE_MATCH) == Some(change_vector.as_str()) {
+        return Ok(Reply::empty(StatusCode::NOT_MODIFIED));
+    }
+    Ok(Reply::empty(StatusCode::OK).with_etag(&change_vector))
+}
+
+fn required_id(call: &Call) -> Result<String, WireError> {
+    let id = call.query().filled("id");
+    id.map(|id| id.into_owned())
+        .ok_or_else(|| WireError::empty_parameter("id"))
+}
+
+/// `PUT /databases/*/docs?id=`
+pub(super) fn put(call: Arc<Call>) -> Pending {
+    Box::pin(async move {
+        let database = super::database_soon(&call).await?;
+        let command = writing::prepare(&call, read_put).await?;
+        let results = writing::submit(&database, vec![command]).await?;
+        let Some(CommandResult::Put {
+            id, change_vector, ..
+        }) = results.into_iter().next()
+        else {
+            return Err(WireError::new(kind::UNEXPECTED, "A put gave no result."));
+        };
+        let mut body = Vec::new();
+        write_object(&mut body, |object| {
+            object.string("Id", &id);
+            object.string("ChangeVector", &change_vector);
+        });
+        Ok(Reply::json(StatusCode::CREATED, body))
+    })
+}
+
+fn read_put(call: &Call) -> Result<Command, WireError> {
+    let id = required_id(call)?;
+    failure::check_id(&id)?;
+    let mut parser = input::parser(call);
+    let split = input::parse_document(call, &mut parser)?;
+    Ok(Command::Put {
+        id: Some(id),
+        body: split.body.to_buf(),
+        metadata: split.metadata.map(|metadata| metadata.to_buf()),
+        expected: call.unquoted(&IF_MATCH).map(str::to_owned),
+    })
+}
+
+/// `DELETE /databases/*/docs?id=`
+pub(super) fn delete(call: Arc<Call>) -> Pending {
+    Box::pin(async move {
+        let database = super::database_soon(&call).await?;
+        let expected = call.unquoted(&IF_MATCH).map(str::to_owned);
+        let command = Command::Delete {
+            id: required_id(&call)?,
+            expected,
+        };
+        writing::submit(&database, vec![command]).await?;
+        Ok(Reply::empty(StatusCode::NO_CONTENT))
+    })
+}

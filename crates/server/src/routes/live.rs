@@ -1,0 +1,78 @@
+//! Numbers that change while one watches, for Studio: `/jackdaw/live` and `/jackdaw/databases`.
+//!
+//! `GET /jackdaw/live` never ends. It is a stream of server-sent events, one at once and then one a
+//! second, each with one line of JSON:
+//!
+//! ```text
+//! event: live
+//! data: {"At":"2026-11-21T00:36:34.8037634Z","UptimeInSec":17,"Databases":[
+//!        {"Name":"albums","IsOpen":true,"DocumentsCount":1000,"SizeOnDisk":9437184,
+//!         "JournalBytes":1048576,"IndexesCount":1,"IndexLag":0,
+//!         "WritesPerSec":250.0,"ReadsPerSec":0.0,"QueriesPerSec":12.0}]}
+//! ```
+//!
+//! `data` is one line; it is folded here. `SizeOnDisk` and `JournalBytes` are bytes of files;
+//! `IndexLag` is the largest number of changes that an index has not seen yet; rates are documents
+//! stored or deleted, documents read, and queries, over the second before. A database that nobody
+//! has used since the start has only `Name` and `"IsOpen":false`; one whose numbers cannot be read
+//! has `Name`, `IsOpen` and `Error`.
+//! `GET /jackdaw/databases` answers the same object once, as plain JSON.
+//!
+//! Threads: one task measures for all watchers, and only while there are any.
+
+use std::sync::Arc;
+
+use hyper::header::{CACHE_CONTROL, HeaderValue};
+use tokio::sync::mpsc;
+
+use crate::http::{Call, Outcome, Pending, Reply};
+use crate::live::event;
+use crate::shared::Shared;
+use crate::wire::{WireError, kind};
+
+/// Events a watcher may be behind before newer ones replace older ones.
+const EVENTS_AHEAD: usize = 2;
+
+/// `GET /jackdaw/databases`
+pub(super) fn databases(call: &Call) -> Outcome {
+    Ok(Reply::value(&call.shared.live.measure(&call.shared)))
+}
+
+/// `GET /jackdaw/live`
+pub(super) fn watch(call: Arc<Call>) -> Pending {
+    Box::pin(async move {
+        let shared = call.shared.clone();
+        let measured = shared.clone();
+        let first = tokio::task::spawn_blocking(move || measured.live.measure(&measured));
+        let first = first.await.map_err(|_| {
+            WireError::new(
+                kind::UNEXPECTED,
+                "The numbers of the databases could not be read.",
+            )
+        })?;
+        let (events, receiver) = mpsc::channel(EVENTS_AHEAD);
+        drop(events.try_send(Ok(event(&first))));
+        tokio::spawn(follow(shared, events));
+        let content_type = HeaderValue::from_static("text/event-stream; charset=utf-8");
+        Ok(Reply::stream(content_type, receiver).with(CACHE_CONTROL, "no-store"))
+    })
+}
+
+async fn follow(
+    shared: Arc<Shared>,
+    events: mpsc::Sender<Result<bytes::Bytes, crate::http::BrokenStream>>,
+) {
+    let mut latest = shared.live.watch();
+    let mut stopping = shared.stopping.clone();
+    loop {
+        let changed = tokio::select! {
+            changed = latest.changed() => changed,
+            () = events.closed() => return,
+            _ = stopping.changed() => return,
+        };
+        let event = latest.borrow_and_update().clone();
+        if changed.is_err() || events.send(Ok(event)).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `POST /databases/*/multi_get`: several requests in one, each answered as if it had come alone.
+//!
+//! Clients send their lazy loads and queries this way. Inner requests run one after another; each
+//! has a status, the headers that matter, and a body, and none fails the others.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::header::{ETAG, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::{StatusCode, Uri};
+use jackdaw_document::{Object, Value, write_string};
+
+use super::{input, writing};
+use crate::http::{Call, Pending, Reply, answer_inner};
+use crate::wire::{WireError, kind};
+
+/// Inner requests whose answers do not end, or that would nest.
+const REFUSED: &[&str] = &["/multi_get", "/streams/"];
+
+/// One inner request.
+struct Inner {
+    method: String,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+/// `POST /databases/*/multi_get` with `{Requests:[{Url, Query, Method, Headers, Content}]}`
+pub(super) fn run(call: Arc<Call>) -> Pending {
+    Box::pin(async move {
+        super::database_soon(&call).await?;
+        let requests = writing::prepare(&call, read).await?;
+        let mut body = b"{\"Results\":[".to_vec();
+        for (slot, inner) in requests.into_iter().enumerate() {
+            if slot > 0 {
+                body.push(b',');
+            }
+            let reply = match inner {
+                Ok(inner) => {
+                    let Inner {
+                        method,
+                        uri,
+                        headers,
+                        body,
+                    } = inner;
+                    answer_inner(&call.shared, &method, uri, headers, body).await
+                }
+                Err(error) => Reply::json(error.status, error.body("")),
+            };
+            push(&mut body, reply).await?;
+        }
+        body.extend_from_slice(b"]}");
+        Ok(Reply::json(StatusCode::OK, body))
+    })
+}
+
+async fn push(out: &mut Vec<u8>, reply: Reply) -> Result<(), WireError> {
+    let (status, etag) = (reply.status, reply.headers.get(ETAG).cloned());
+    let body = reply.body.collect().await;
+    let body = body.map_err(|error| WireError::new(kind::UNEXPECTED, error.to_string()))?;
+    out.extend_from_slice(b"{\"Result\":");
+    out.extend_from_slice(if body.is_empty() { b"null" } else { &body });
+    out.extend_from_slice(format!(",\"StatusCode\":{},\"Headers\":{{", status.as_u16()).as_bytes());
+    if let Some(etag) = etag.as_ref().and_then(|etag| etag.to_str().ok()) {
+        out.extend_from_slice(b"\"ETag\":");
+        write_string(out, etag);
+    }
+    out.extend_from_slice(b"}}");
+    Ok(())
+}
+
+fn read(call: &Call) -> Result<Vec<Result<Inner, WireError>>, WireError> {
+    let mut parser = input::parser(call);
+    let body = input::object(call, &mut parser)?;
+    let Some(requests) = body
+        .get("Requests")
+        .and_then(|requests| requests.as_array())
+    else {
+        let message = "Request should have a property name 'Requests' which is mandatory.";
+        return Err(WireError::new(kind::ARGUMENT, message));
+    };
+    Ok(requests
+        .iter()
+        .map(|request| read_one(call, request))
+        .collect())
+}
+
+fn read_one(call: &Call, request: Value<'_>) -> Result<Inner, WireError> {
+    let malformed =
+        |what: &str| WireError::new(kind::ARGUMENT, what).with_status(StatusCode::BAD_REQUEST);
+    let request = request
+        .as_object()
+        .ok_or_else(|| malformed("A request must be an object."))?;
+    let url = input::text(request, "Url")?.unwrap_or("");
+    if REFUSED
+        .iter()
+        .any(|part| url.to_ascii_lowercase().contains(part))
+    {
+        return Err(malformed("This route cannot be used inside multi_get."));
+    }
+    let query = input::text(request, "Query")?
+        .unwrap_or("")
+        .trim_start_matches('?');
+    let uri: Uri = escape(&format!("{url}?{query}"))
+        .parse()
+        .map_err(|_| malformed("The Url of a request is not one."))?;
+    let body = match request.get("Content") {
+        None | Some(Value::Null) => Bytes::new(),
+        Some(Value::String(text)) => Bytes::copy_from_slice(text.as_bytes()),
+        Some(other) => Bytes::from(other.to_json()),
+    };
+    let method = input::text(request, "Method")?.unwrap_or("GET").to_owned();
+    Ok(Inner {
+        method,
+        uri,
+        headers: headers(call, request),
+        body,
+    })
+}
+
+/// The inner headers, and the outer `Host`, from which addresses in answers are made.
+fn headers(call: &Call, request: Object<'_>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Some(host) = call.headers.get(HOST) {
+        headers.insert(HOST, host.clone());
+    }
+    let given = request
+        .get("Headers")
+        .and_then(|headers| headers.as_object());
+    for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let value = value.as_str().map(HeaderValue::from_str);
+        if let (Ok(name), Some(Ok(value))) = (name, value) {
+            headers.insert(name, value);
+        }
+    }
+    headers
+}
+
+/// Escapes what clients leave as it is although it cannot stand in a URL.
+fn escape(url: &str) -> String {
+    let mut out = String::with_capacity(url.len());
+    for byte in url.bytes() {
+        if byte <= b' ' || byte >= 0x7f || b"\"<>`{}|\\^#".contains(&byte) {
+            out.push_str(&format!("%{byte:02X}"));
+        } else {
+            out.push(char::from(byte));
+        }
+    }
+    out
+}

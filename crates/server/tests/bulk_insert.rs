@@ -1,0 +1,134 @@
+//! Proves that a bulk insert is stored while it arrives, in any pieces and compressed, and that a
+//! failing one says how far it came.
+
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
+
+mod support;
+
+use std::io::Write;
+
+use support::{Connection, start_with_database};
+
+const PATH: &str = "/databases/db1/bulk_insert?id=1";
+
+fn chunk(connection: &mut Connection, bytes: &[u8]) {
+    connection.send(format!("{:x}\r\n", bytes.len()).as_bytes());
+    connection.send(bytes);
+    connection.send(b"\r\n");
+}
+
+fn begin(connection: &mut Connection, headers: &str) {
+    let head =
+        format!("POST {PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n{headers}\r\n");
+    connection.send(head.as_bytes());
+}
+
+fn element(number: usize) -> String {
+    format!(
+        "{{\"Id\":\"bulk/{number}\",\"Type\":\"PUT\",\"Document\":{{\"n\":{number}.10,\
+         \"t\":\"[{{\\\"}}]\",\"@metadata\":{{\"@collection\":\"Bulk\"}}}}}}"
+    )
+}
+
+fn count(connection: &mut Connection) -> i64 {
+    let stats = connection.get("/databases/db1/stats").json();
+    stats["CountOfDocuments"].as_i64().unwrap()
+}
+
+#[test]
+fn documents_are_stored_before_the_body_ends() {
+    let (running, mut connection) = start_with_database();
+    begin(&mut connection, "");
+    chunk(&mut connection, b"[");
+    let mut number = 0;
+    let mut watcher = Connection::open(running.address());
+    // What is sent is stored in batches, so some of it shows although more is to come.
+    while count(&mut watcher) == 0 {
+        let elements: Vec<String> = (number..number + 1000).map(element).collect();
+        chunk(
+            &mut connection,
+            format!("{},", elements.join(",")).as_bytes(),
+        );
+        number += 1000;
+    }
+    chunk(&mut connection, br#"{"Type":"HeartBeat"},"#);
+    for byte in element(number).as_bytes() {
+        chunk(&mut connection, &[*byte]);
+    }
+    chunk(&mut connection, b"\n]");
+    connection.send(b"0\r\n\r\n");
+    let answer = connection.read(false);
+    assert_eq!(
+        (answer.status, answer.body.len()),
+        (201, 0),
+        "{}",
+        answer.text()
+    );
+    assert_eq!(count(&mut connection), i64::try_from(number).unwrap() + 1);
+    let last = connection.get(&format!("/databases/db1/docs?id=bulk/{number}"));
+    assert!(
+        last.text().contains(&format!("\"n\":{number}.10,")),
+        "{}",
+        last.text()
+    );
+    let stats = connection.get("/databases/db1/collections/stats").json();
+    assert_eq!(stats["Collections"]["Bulk"], number + 1);
+}
+
+#[test]
+fn gzip_is_unpacked_as_it_arrives() {
+    let (_running, mut connection) = start_with_database();
+    let elements: Vec<String> = (0..500).map(element).collect();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder
+        .write_all(format!("[{}]", elements.join(",")).as_bytes())
+        .unwrap();
+    let packed = encoder.finish().unwrap();
+    begin(&mut connection, "Content-Encoding: gzip\r\n");
+    packed
+        .chunks(97)
+        .for_each(|piece| chunk(&mut connection, piece));
+    connection.send(b"0\r\n\r\n");
+    assert_eq!(connection.read(false).status, 201);
+    assert_eq!(count(&mut connection), 500);
+}
+
+#[test]
+fn failures_say_how_much_was_stored() {
+    let (_running, mut connection) = start_with_database();
+    let cases = [
+        (
+            r#"[{"Id":"bi/1","Type":"DELETE"}]"#,
+            "'DELETE' isn't supported",
+        ),
+        (r#"[{"Id":"bi/1","Type":"PUT"}]"#, "'Document' property"),
+        (
+            r#"[{"Id":"bi/1","Type":"PUT","Document":{}}"#,
+            "Stream ended",
+        ),
+        (r#"[{"Id":"bi/1","Type":"PUT","Document":{]}]"#, "line"),
+        ("{}", "array of objects"),
+        ("[[]]", "array of objects"),
+    ];
+    for (body, cause) in cases {
+        let answer = connection.post(PATH, body);
+        assert_eq!(answer.status, 500, "{body}");
+        let failure = answer.json();
+        assert_eq!(
+            failure["Type"], "System.InvalidOperationException",
+            "{body}"
+        );
+        let message = "Failed to process bulk insert. Inserted 0 items in 0 batches.";
+        assert_eq!(failure["Message"], message, "{body}");
+        let error = failure["Error"].as_str().unwrap();
+        assert!(
+            error.contains("\n ---> ") && (cause == "line" || error.contains(cause)),
+            "{error}"
+        );
+    }
+    let unnumbered = connection.post("/databases/db1/bulk_insert", "[]");
+    let message = "Query string id is mandatory, but wasn't specified.";
+    assert_eq!(unnumbered.json()["Message"], message);
+    assert_eq!(count(&mut connection), 0);
+    assert_eq!(connection.post(PATH, "[]").status, 201);
+}

@@ -1,0 +1,224 @@
+//! Proves the life of a database as clients see it: created, found, described, deleted, and every
+//! refusal with the recorded status, type and message.
+
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Answer, Connection, start, start_with_database};
+
+fn refused(answer: &Answer, status: u16, kind: &str, message: &str) {
+    assert_eq!(answer.status, status, "{}", answer.text());
+    let body = answer.json();
+    assert_eq!(body["Type"], kind);
+    assert_eq!(body["Message"], message);
+    assert_eq!(
+        body["Error"].as_str().unwrap().lines().next().unwrap(),
+        format!("{kind}: {message}")
+    );
+}
+
+/// What the Python client sends: every member of the record, most of them null.
+const PYTHON_RECORD: &str = r#"{"DatabaseName": "db1", "Disabled": false, "Encrypted": false,
+    "EtagForBackup": 0, "DeletionInProgress": null, "RollingIndexes": null, "DatabaseState": null,
+    "LockMode": null, "Topology": null, "AutoIndexes": null, "Settings": {}, "PeriodicBackups": [],
+    "Client": null}"#;
+
+#[test]
+fn a_database_is_created_described_and_deleted() {
+    let (_running, mut connection) = start();
+    let path = "/admin/databases?name=db1&replicationFactor=1&?raft-request-id=x";
+    let created = connection.put(path, PYTHON_RECORD);
+    assert_eq!(created.status, 201, "{}", created.text());
+    let body = created.json();
+    assert_eq!(body["Name"], "db1");
+    assert_eq!(body["Topology"]["Members"], json!(["A"]));
+    assert_eq!(body["NodesAddedTo"], json!(["http://test.local:1234"]));
+    assert!(body["RaftCommandIndex"].as_i64().unwrap() > 0);
+
+    let record = connection.get("/admin/databases?name=DB1").json();
+    assert_eq!(record["DatabaseName"], "db1");
+    assert_eq!(record["LockMode"], "Unlock");
+    assert_eq!(record["AutoIndexes"], json!({}));
+    assert_eq!(record["PeriodicBackups"], json!([]));
+    assert_eq!(record["Etag"], body["RaftCommandIndex"]);
+    assert_eq!(
+        record["Topology"],
+        connection.get("/databases/db1/admin/record").json()["Topology"]
+    );
+
+    let names = connection
+        .get("/databases?start=0&pageSize=10&namesOnly=true")
+        .json();
+    assert_eq!(names, json!({ "Databases": ["db1"] }));
+    let described = connection.get("/databases?name=db1").json();
+    assert_eq!(described["Databases"][0]["Name"], "db1");
+    assert_eq!(described["Databases"][0]["DocumentsCount"], 0);
+
+    let order = br#"{"DatabaseNames": ["db1"], "HardDelete": true, "FromNodes": null}"#;
+    let deleted = connection.exchange("DELETE", "/admin/databases", "", order);
+    assert_eq!(deleted.status, 200);
+    assert!(deleted.json()["RaftCommandIndex"].as_i64() > body["RaftCommandIndex"].as_i64());
+    let again = connection.exchange("DELETE", "/admin/databases", "", order);
+    assert_eq!(
+        again.json(),
+        json!({ "RaftCommandIndex": -1, "PendingDeletes": [] })
+    );
+    assert_eq!(
+        connection.get("/databases?namesOnly=true").json(),
+        json!({ "Databases": [] })
+    );
+}
+
+#[test]
+fn topology_names_the_address_in_use() {
+    let (_running, mut connection) = start_with_database();
+    let topology = connection
+        .get("/topology?name=db1&first-topology-update")
+        .json();
+    assert_eq!(
+        topology["Nodes"],
+        json!([{
+            "Url": "http://test.local:1234", "ClusterTag": "A", "ServerRole": "Member",
+            "Database": "db1", "ServerVersion": "7.1.5.71028"
+        }])
+    );
+    assert!(topology["Etag"].as_i64().unwrap() > 0);
+}
+
+#[test]
+fn a_missing_database_is_told_in_three_ways() {
+    let (_running, mut connection) = start();
+    let body: Value = json!({ "Type": "Error", "Message": "Database db9 wasn't found" });
+    for (path, status) in [
+        ("/topology?name=db9", 503),
+        ("/admin/databases?name=db9", 404),
+    ] {
+        let answer = connection.get(path);
+        assert_eq!(answer.status, status);
+        assert_eq!(answer.header("database-missing"), Some("db9"));
+        assert_eq!(answer.json(), body);
+    }
+    for path in ["docs?id=a", "stats", "hilo/next?tag=x", "streams/docs"] {
+        let answer = connection.get(&format!("/databases/db9/{path}"));
+        let kind = "Raven.Client.Exceptions.Database.DatabaseDoesNotExistException";
+        refused(&answer, 500, kind, "Database 'db9' does not exist.");
+        assert_eq!(answer.header("database-missing"), None);
+    }
+    let answer = connection.post("/databases/db9/bulk_docs", r#"{"Commands":[]}"#);
+    assert_eq!(answer.json()["Message"], "Database 'db9' does not exist.");
+}
+
+#[test]
+fn bad_names_and_bad_records_are_refused() {
+    let (_running, mut connection) = start_with_database();
+    let bad = "Raven.Client.Exceptions.BadRequestException";
+    let mut create =
+        |body: &str| connection.put("/admin/databases?name=x&replicationFactor=1", body);
+    refused(
+        &create(r#"{"DatabaseName": ""}"#),
+        400,
+        bad,
+        "Name cannot be null or empty.",
+    );
+    for name in ["a b", "a/b", "..", "a\\\\b", "a?b", "a*"] {
+        let shown = name.replace("\\\\", "\\");
+        let message = format!(
+            "The name '{shown}' is not permitted. Only letters, digits and characters \
+             ('_', '-', '.') are allowed."
+        );
+        refused(
+            &create(&format!(r#"{{"DatabaseName": "{name}"}}"#)),
+            400,
+            bad,
+            &message,
+        );
+    }
+    let long = "x".repeat(200);
+    assert_eq!(
+        create(&format!(r#"{{"DatabaseName": "{long}"}}"#)).status,
+        400
+    );
+    let twice = create(r#"{"DatabaseName": "DB1"}"#);
+    let conflict = "Raven.Client.Exceptions.ConcurrencyException";
+    refused(&twice, 409, conflict, "Database 'DB1' already exists!");
+    assert!(twice.json()["Id"].is_null() && twice.json().get("ActualChangeVector").is_some());
+    let empty = "Stream ended without reaching end of json content";
+    refused(&create(""), 500, "System.IO.EndOfStreamException", empty);
+    assert_eq!(
+        create("{not json").json()["Type"],
+        "System.IO.InvalidDataException"
+    );
+    let none = connection.put("/admin/databases?name=y&replicationFactor=0", "{}");
+    let message = "Replication factor must be greater than 0.";
+    refused(&none, 500, "System.ArgumentException", message);
+    let named = connection.put("/admin/databases?name=from.query-1_", "{}");
+    assert_eq!(named.json()["Name"], "from.query-1_");
+}
+
+#[test]
+fn a_locked_database_is_not_deleted() {
+    let (_running, mut connection) = start();
+    let record = r#"{"DatabaseName": "db1", "LockMode": "PreventDeletesError"}"#;
+    assert_eq!(
+        connection.put("/admin/databases?name=db1", record).status,
+        201
+    );
+    let order = br#"{"DatabaseNames": ["db1"], "HardDelete": true}"#;
+    let deleted = connection.exchange("DELETE", "/admin/databases", "", order);
+    let message = "Database 'db1' cannot be deleted because of the set lock mode \
+                   ('PreventDeletesError'). Please consider changing the lock mode before deleting \
+                   the database.";
+    refused(&deleted, 500, "System.InvalidOperationException", message);
+    assert_eq!(connection.get("/topology?name=db1").status, 200);
+}
+
+#[test]
+fn every_answer_of_a_database_carries_its_transaction_id() {
+    let (_running, mut connection) = start_with_database();
+    let tag = |connection: &mut Connection, path: &str| {
+        connection
+            .get(path)
+            .header("database-cluster-tx-id")
+            .map(str::to_owned)
+    };
+    let expected = tag(&mut connection, "/databases/db1/stats").unwrap();
+    assert_eq!(expected.len(), 22);
+    assert_eq!(
+        tag(&mut connection, "/databases/DB1/docs?id=none"),
+        Some(expected)
+    );
+    assert_eq!(tag(&mut connection, "/build/version"), None);
+}
+
+#[test]
+fn settings_and_health_of_a_new_database() {
+    let (_running, mut connection) = start_with_database();
+    let settings = connection.get("/databases/db1/configuration/client").json();
+    assert_eq!(settings, json!({ "Etag": -2, "Configuration": null }));
+    assert_eq!(connection.get("/databases/db1/healthcheck").status, 204);
+    assert_eq!(connection.get("/configuration/client").status, 404);
+    let stats = connection.get("/databases/db1/stats?failure=check").json();
+    assert_eq!(stats["CountOfDocuments"], 0);
+    assert_eq!(stats["Indexes"], json!([]));
+    assert_eq!(stats["DatabaseChangeVector"], "");
+    assert!(stats["SizeOnDisk"]["HumaneSize"].is_string());
+    let first = connection
+        .get("/databases/db1/operations/next-operation-id")
+        .json();
+    let second = connection
+        .get("/databases/db1/operations/next-operation-id")
+        .json();
+    assert_eq!(first["NodeTag"], "A");
+    assert!(second["Id"].as_i64() > first["Id"].as_i64());
+    assert_eq!(
+        connection
+            .get("/databases/db1/operations/state?id=99")
+            .status,
+        404
+    );
+    let unasked = connection.get("/databases/db1/operations/state");
+    let message = "Query string id is mandatory, but wasn't specified.";
+    refused(&unasked, 500, "System.ArgumentException", message);
+}
