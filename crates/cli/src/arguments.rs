@@ -6,6 +6,8 @@ use crate::bench::journal::JournalArguments;
 use crate::bench::storage::StorageArguments;
 use crate::commands::check::CheckArguments;
 use crate::commands::doctor::DoctorArguments;
+use crate::commands::export::ExportArguments;
+use crate::commands::import::ImportArguments;
 
 /// A transactional document database in one file.
 ///
@@ -26,6 +28,11 @@ pub(crate) struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Import a file of another program.
+    #[command(subcommand)]
+    Import(ImportArguments),
+    /// Write all documents of a database as NDJSON, in the order of their ids.
+    Export(ExportArguments),
     /// Look for damage in the files of databases.
     ///
     /// Ends with 0 when all is well, 1 when there is damage (each place is named), 2 when the

@@ -3,7 +3,7 @@
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::DocumentBuf;
 
-use jackdaw_query::Etag;
+use crate::record::Etag;
 
 /// One change of a batch.
 ///

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use jackdaw_base::base64::encode_unpadded;
 
-use jackdaw_query::Etag;
+use crate::record::Etag;
 
 /// Tag of the only node.
-pub(crate) const NODE_TAG: &str = "A";
+const NODE_TAG: &str = "A";
 
 /// Names a database for ever: 16 random bytes, shown as 22 characters of base64.
 #[derive(Clone, PartialEq, Eq)]

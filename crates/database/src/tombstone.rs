@@ -4,8 +4,7 @@
 use jackdaw_base::time::UnixTicks;
 
 use crate::error::ReadError;
-use crate::record::CollectionNumber;
-use jackdaw_query::{DocumentNumber, Etag};
+use crate::record::{CollectionNumber, DocumentNumber, Etag};
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 32;

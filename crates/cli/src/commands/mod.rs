@@ -2,6 +2,9 @@
 
 pub(crate) mod check;
 pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod import;
+mod target;
 
 use std::process::ExitCode;
 
@@ -19,6 +22,8 @@ pub(crate) const DEFAULT_DATA: &str = "jackdaw-data";
 /// The work failed; the message is one sentence for the user.
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
+        Command::Import(arguments) => import::run(arguments)?,
+        Command::Export(arguments) => export::run(&arguments)?,
         Command::Check(arguments) => return Ok(check::run(&arguments)),
         Command::Doctor(arguments) => return Ok(doctor::run(&arguments)),
         Command::Bench(Bench::Journal(arguments)) => bench::journal::run(&arguments)?,

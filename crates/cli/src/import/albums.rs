@@ -2,9 +2,9 @@
 //!
 //! Called by the parse threads of `import freedb` and `demo`.
 
-use jackdaw_document::{Builder, DocumentBuf};
+use jackdaw_document::Builder;
 
-use super::parse::{EntryParser, NewDocument, check_id, collection_metadata};
+use super::parse::{DocumentBatch, EntryParser, NewDocument, check_id};
 use super::skip::SkipReason;
 use super::xmcd::{Album, XmcdParser};
 
@@ -16,7 +16,8 @@ use super::xmcd::{Album, XmcdParser};
 pub struct AlbumParser {
     xmcd: XmcdParser,
     builder: Builder,
-    metadata: DocumentBuf,
+    collection: String,
+    id: String,
 }
 
 impl AlbumParser {
@@ -26,35 +27,45 @@ impl AlbumParser {
         Self {
             xmcd: XmcdParser::default(),
             builder: Builder::new(),
-            metadata: collection_metadata(collection),
+            collection: collection.to_owned(),
+            id: String::new(),
         }
     }
 }
 
 impl EntryParser for AlbumParser {
-    fn parse(&mut self, name: &str, content: &[u8]) -> Result<NewDocument, SkipReason> {
+    fn parse(
+        &mut self,
+        name: &str,
+        content: &[u8],
+        batch: &mut dyn DocumentBatch,
+    ) -> Result<(), SkipReason> {
         let album = self.xmcd.parse(content)?;
         let mut parts = name
             .rsplit('/')
             .filter(|part| !part.is_empty() && *part != ".");
         let file = parts.next().unwrap_or_default();
         let category = parts.next();
-        let id = match category {
-            Some(category) => format!("albums/{category}/{file}"),
-            None => format!("albums/{file}"),
-        };
-        check_id(&id)?;
+        self.id.clear();
+        self.id.push_str("albums/");
+        if let Some(category) = category {
+            self.id.push_str(category);
+            self.id.push('/');
+        }
+        self.id.push_str(file);
+        check_id(&self.id)?;
         build(&mut self.builder, &album, category);
         let body = self
             .builder
-            .finish()
+            .finish_borrowed()
             .map_err(|error| SkipReason::Malformed {
                 what: format!("it makes no document: {error}"),
             })?;
-        Ok(NewDocument {
-            id,
+        batch.put(NewDocument {
+            id: &self.id,
+            collection: &self.collection,
+            metadata: None,
             body,
-            metadata: self.metadata.clone(),
         })
     }
 }
@@ -96,13 +107,11 @@ fn build(builder: &mut Builder, album: &Album<'_>, category: Option<&str>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parse::parse_one;
     use super::*;
 
     fn parse(name: &str, content: &[u8]) -> String {
-        match AlbumParser::new("Albums").parse(name, content) {
-            Ok(document) => format!("{} {}", document.id, document.body.root().to_json()),
-            Err(reason) => reason.kind().to_owned(),
-        }
+        parse_one(&mut AlbumParser::new("Discs"), name, content)
     }
 
     #[test]
@@ -115,28 +124,19 @@ mod tests {
             ),
             "albums/rock/0e018e02 {\"DiscIds\":[\"0e018e02\",\"aa\"],\"Artist\":\"The Wrens\",\
              \"Title\":\"Silver\",\"Year\":1998,\"Genre\":\"Rock\",\"Category\":\"rock\",\
-             \"Tracks\":[\"Dawn\",\"Noon\"],\"LengthInSeconds\":400}"
+             \"Tracks\":[\"Dawn\",\"Noon\"],\"LengthInSeconds\":400} Discs -"
         );
         assert_eq!(
             parse("./0e018e02", b"DTITLE=Alone"),
             "albums/0e018e02 {\"DiscIds\":[],\"Artist\":\"Alone\",\"Title\":\"Alone\",\
-             \"Tracks\":[]}"
+             \"Tracks\":[]} Discs -"
         );
     }
 
     #[test]
     fn an_entry_without_a_usable_name_is_skipped() {
-        assert_eq!(parse("", b"DTITLE=x"), "unusable id");
-        assert_eq!(parse(&"x".repeat(600), b"DTITLE=x"), "unusable id");
-        assert_eq!(parse("README", b"hello"), "not an album");
-    }
-
-    #[test]
-    fn the_collection_is_in_the_metadata() {
-        let document = AlbumParser::new("Discs").parse("a/b", b"DTITLE=x").unwrap();
-        assert_eq!(
-            document.metadata.root().to_json(),
-            r#"{"@collection":"Discs"}"#
-        );
+        assert!(parse("", b"DTITLE=x").starts_with("unusable id"));
+        assert!(parse(&"x".repeat(600), b"DTITLE=x").starts_with("unusable id"));
+        assert!(parse("README", b"hello").starts_with("not an album"));
     }
 }

@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use super::skip::SkipReason;
 
-/// A chunk is full at this many bytes or entries, whichever comes first.
-pub const CHUNK_BYTES: usize = 256 * 1024;
+/// A chunk is full at this many bytes or entries, whichever comes first. It becomes one
+/// transaction: larger ones gain little and make a stop wait.
+pub const CHUNK_BYTES: usize = 2 * 1024 * 1024;
 /// See [`CHUNK_BYTES`].
-pub const CHUNK_ENTRIES: usize = 512;
+pub const CHUNK_ENTRIES: usize = 2_048;
 
 /// Raw entries, in the order of the input.
 #[derive(Debug, Default)]

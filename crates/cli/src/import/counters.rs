@@ -27,7 +27,7 @@ pub struct Counts {
     pub read: u64,
     /// Documents parsed.
     pub parsed: u64,
-    /// Documents written and durable.
+    /// Documents written; the last few batches may still be on their way to the disk.
     pub written: u64,
     /// Entries left out.
     pub skipped: u64,
@@ -59,7 +59,7 @@ impl Counters {
         self.parsed.fetch_add(documents, Ordering::Relaxed);
     }
 
-    /// The write stage made documents durable.
+    /// The write stage handed documents to the database.
     pub fn add_written(&self, documents: u64) {
         self.written.fetch_add(documents, Ordering::Relaxed);
     }

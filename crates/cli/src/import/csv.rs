@@ -10,10 +10,10 @@
 use std::sync::Arc;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
-use jackdaw_document::{Builder, DocumentBuf};
+use jackdaw_document::Builder;
 
 use super::json::{id_from_text, numbered_id};
-use super::parse::{EntryParser, NewDocument, check_id, collection_metadata};
+use super::parse::{DocumentBatch, EntryParser, NewDocument, check_id};
 use super::skip::SkipReason;
 use super::text::decode_append;
 
@@ -36,16 +36,11 @@ pub struct CsvHeader {
 }
 
 impl CsvHeader {
-    /// Reads the first record. Without `delimiter`, the one of `, ; tab |` that splits it most.
+    /// Reads the first record.
     ///
     /// # Errors
     /// A sentence for the user: no fields, two of one name, or no field `id_field`.
-    pub fn parse(
-        record: &[u8],
-        delimiter: Option<u8>,
-        id_field: Option<&str>,
-    ) -> Result<Self, String> {
-        let delimiter = delimiter.unwrap_or_else(|| guess_delimiter(record));
+    pub fn parse(record: &[u8], delimiter: u8, id_field: Option<&str>) -> Result<Self, String> {
         let mut splitter = Splitter::new(delimiter);
         splitter
             .split(record)
@@ -86,8 +81,11 @@ impl CsvHeader {
     }
 }
 
-fn guess_delimiter(record: &[u8]) -> u8 {
-    let count = |delimiter: u8| record.iter().filter(|&&byte| byte == delimiter).count();
+/// The one of `, ; tab |` that the first line has most of.
+#[must_use]
+pub fn guess_delimiter(text: &[u8]) -> u8 {
+    let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let count = |delimiter: u8| line.iter().filter(|&&byte| byte == delimiter).count();
     let best = USUAL_DELIMITERS
         .into_iter()
         .rev()
@@ -163,7 +161,6 @@ pub struct CsvParser {
     builder: Builder,
     text: String,
     collection: String,
-    metadata: DocumentBuf,
 }
 
 impl CsvParser {
@@ -176,7 +173,6 @@ impl CsvParser {
             builder: Builder::new(),
             text: String::new(),
             collection: collection.to_owned(),
-            metadata: collection_metadata(collection),
         }
     }
 
@@ -194,7 +190,12 @@ impl CsvParser {
 }
 
 impl EntryParser for CsvParser {
-    fn parse(&mut self, name: &str, content: &[u8]) -> Result<NewDocument, SkipReason> {
+    fn parse(
+        &mut self,
+        name: &str,
+        content: &[u8],
+        batch: &mut dyn DocumentBatch,
+    ) -> Result<(), SkipReason> {
         if content.iter().all(u8::is_ascii_whitespace) {
             return Err(SkipReason::Empty);
         }
@@ -224,14 +225,15 @@ impl EntryParser for CsvParser {
         self.builder.end_object();
         let body = self
             .builder
-            .finish()
+            .finish_borrowed()
             .map_err(|error| SkipReason::Malformed {
                 what: format!("it makes no document: {error}"),
             })?;
-        Ok(NewDocument {
-            id,
+        batch.put(NewDocument {
+            id: &id,
+            collection: &self.collection,
+            metadata: None,
             body,
-            metadata: self.metadata.clone(),
         })
     }
 }
@@ -258,14 +260,14 @@ fn number_text(field: &[u8]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parse::parse_one;
     use super::*;
 
     fn parse(header: &str, record: &[u8]) -> String {
-        let header = Arc::new(CsvHeader::parse(header.as_bytes(), None, None).unwrap());
-        match CsvParser::new(header, "Cities").parse("line 2", record) {
-            Ok(document) => format!("{} {}", document.id, document.body.root().to_json()),
-            Err(reason) => format!("{}: {reason}", reason.kind()),
-        }
+        let header = Arc::new(
+            CsvHeader::parse(header.as_bytes(), guess_delimiter(header.as_bytes()), None).unwrap(),
+        );
+        parse_one(&mut CsvParser::new(header, "Cities"), "line 2", record)
     }
 
     #[test]
@@ -276,17 +278,20 @@ mod tests {
                 "12,\"Qu\u{e9}bec, \"\"City\"\"\",0.50,".as_bytes()
             ),
             "cities/12 {\"Id\":12,\"Name\":\"Qu\u{e9}bec, \\\"City\\\"\",\"Size\":0.50,\
-             \"Empty\":null}"
+             \"Empty\":null} Cities -"
         );
         assert_eq!(
             parse("a;b", b"x;\"y\nz\""),
-            "cities/0000000002 {\"a\":\"x\",\"b\":\"y\\nz\"}"
+            "cities/0000000002 {\"a\":\"x\",\"b\":\"y\\nz\"} Cities -"
         );
         assert_eq!(
             parse("a\tb", b"Qu\xe9bec\t-3"),
-            "cities/0000000002 {\"a\":\"Qu\u{e9}bec\",\"b\":-3}"
+            "cities/0000000002 {\"a\":\"Qu\u{e9}bec\",\"b\":-3} Cities -"
         );
-        assert_eq!(parse("a", b"\"\""), "cities/0000000002 {\"a\":null}");
+        assert_eq!(
+            parse("a", b"\"\""),
+            "cities/0000000002 {\"a\":null} Cities -"
+        );
     }
 
     #[test]
@@ -323,7 +328,7 @@ mod tests {
 
     #[test]
     fn headers() {
-        let header = |record: &str, id| CsvHeader::parse(record.as_bytes(), None, id);
+        let header = |record: &str, id| CsvHeader::parse(record.as_bytes(), b',', id);
         assert_eq!(header("a,b;c,d", None).unwrap().names, ["a", "b;c", "d"]);
         assert_eq!(
             header("a,,\" c \"", None).unwrap().names,

@@ -162,7 +162,7 @@ impl Rates {
             ));
         }
         if let Some(left) = self.time_left(time, *first, *last) {
-            line.push_str(&format!(", {} left", numbers::duration(left)));
+            line.push_str(&format!(", {} left", numbers::rough_duration(left)));
         }
         line
     }
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(
             rates.line("albums"),
             "albums: read 20,000 (10,000/s), parsed 20,000 (10,000/s), written 10,000 (5,000/s), \
-             1.0 MB of 10.0 MB, 18.0 s left"
+             1.0 MB of 10.0 MB, 18 s left"
         );
     }
 

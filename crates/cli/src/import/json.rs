@@ -3,13 +3,19 @@
 //! Called by the parse threads of `import ndjson`. Reads what `jackdaw export` writes, and what
 //! other programs write without metadata.
 
-use jackdaw_document::{Builder, DocumentBuf, Limits, Parser, Value};
+use jackdaw_document::{Builder, Document, Limits, Parser, Value};
 
-use super::parse::{EntryParser, NewDocument, check_id, collection_metadata, id_prefix};
+use super::parse::{DocumentBatch, EntryParser, NewDocument, check_id, id_prefix};
 use super::skip::SkipReason;
 
 /// Metadata that the server makes itself; an import does not bring it along.
-const SERVER_METADATA: [&str; 4] = ["@id", "@change-vector", "@last-modified", "@etag"];
+const SERVER_METADATA: [&str; 5] = [
+    "@id",
+    "@collection",
+    "@change-vector",
+    "@last-modified",
+    "@etag",
+];
 /// Fields that hold the id when no other is named.
 const USUAL_ID_FIELDS: [&str; 2] = ["Id", "id"];
 
@@ -36,7 +42,12 @@ impl JsonParser {
 }
 
 impl EntryParser for JsonParser {
-    fn parse(&mut self, name: &str, content: &[u8]) -> Result<NewDocument, SkipReason> {
+    fn parse(
+        &mut self,
+        name: &str,
+        content: &[u8],
+        batch: &mut dyn DocumentBatch,
+    ) -> Result<(), SkipReason> {
         if content.iter().all(u8::is_ascii_whitespace) {
             return Err(SkipReason::Empty);
         }
@@ -71,13 +82,14 @@ impl EntryParser for JsonParser {
         };
         check_id(&id)?;
         let metadata = match metadata {
-            Some(metadata) => keep_metadata(&mut self.builder, metadata, collection),
-            None => collection_metadata(collection),
+            None => None,
+            Some(metadata) => keep_metadata(&mut self.builder, metadata)?,
         };
-        Ok(NewDocument {
-            id,
-            body: split.body.to_buf(),
+        batch.put(NewDocument {
+            id: &id,
+            collection,
             metadata,
+            body: split.body,
         })
     }
 }
@@ -106,35 +118,45 @@ pub(super) fn numbered_id(collection: &str, name: &str) -> String {
     format!("{}{number:0>10}", id_prefix(collection))
 }
 
-fn keep_metadata(builder: &mut Builder, metadata: Value<'_>, collection: &str) -> DocumentBuf {
-    builder.clear();
-    builder.begin_object().key("@collection").string(collection);
+/// What of the metadata is the user's; `None` when nothing is.
+fn keep_metadata<'b>(
+    builder: &'b mut Builder,
+    metadata: Value<'_>,
+) -> Result<Option<Document<'b>>, SkipReason> {
     let fields = metadata.as_object();
-    for (name, value) in fields.iter().flat_map(|fields| fields.iter()) {
-        if name != "@collection" && !SERVER_METADATA.contains(&name) {
-            builder.field(name, value);
-        }
+    let is_kept = |name: &str| !SERVER_METADATA.contains(&name);
+    let mut kept = fields
+        .iter()
+        .flat_map(|fields| fields.iter())
+        .filter(|(name, _)| is_kept(name));
+    let Some((name, value)) = kept.next() else {
+        return Ok(None);
+    };
+    builder.clear();
+    builder.begin_object().field(name, value);
+    for (name, value) in kept {
+        builder.field(name, value);
     }
     builder.end_object();
     builder
-        .finish()
-        .unwrap_or_else(|_| collection_metadata(collection))
+        .finish_borrowed()
+        .map(Some)
+        .map_err(|error| SkipReason::Malformed {
+            what: format!("its metadata make no document: {error}"),
+        })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::parse::parse_one;
     use super::*;
 
     fn parse(collection: Option<&str>, id_field: Option<&str>, line: &str) -> String {
-        match JsonParser::new(collection, id_field).parse("line 7", line.as_bytes()) {
-            Ok(document) => format!(
-                "{} {} {}",
-                document.id,
-                document.body.root().to_json(),
-                document.metadata.root().to_json()
-            ),
-            Err(reason) => format!("{}: {reason}", reason.kind()),
-        }
+        parse_one(
+            &mut JsonParser::new(collection, id_field),
+            "line 7",
+            line.as_bytes(),
+        )
     }
 
     #[test]
@@ -146,7 +168,7 @@ mod tests {
                 "{\"a\":1.10,\"@metadata\":{\"@id\":\"Albums/1\",\"@collection\":\"Albums\",\
                  \"@change-vector\":\"x\",\"Keep\":true}}"
             ),
-            r#"Albums/1 {"a":1.10} {"@collection":"Albums","Keep":true}"#
+            r#"Albums/1 {"a":1.10} Albums {"Keep":true}"#
         );
     }
 

@@ -92,47 +92,65 @@ impl Splitter for Records {
 
 /// A stream cut into entries by a [`Splitter`].
 pub struct LineSource<S> {
-    stream: Box<dyn ByteSource>,
+    input: Buffered,
     splitter: S,
+    /// Bytes of the current entry that the splitter has seen.
+    searched: usize,
+    /// Line breaks before the current entry.
+    line: u64,
+}
+
+/// A stream and what was read from it ahead.
+struct Buffered {
+    stream: Box<dyn ByteSource>,
     buffer: Vec<u8>,
     /// Where the current entry begins in `buffer`.
     start: usize,
-    /// Bytes of the current entry that the splitter has seen.
-    searched: usize,
-    /// Line breaks before `start`.
-    line: u64,
     ended: bool,
 }
 
+impl Buffered {
+    fn read(&mut self) -> Result<(), SourceError> {
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        let before = self.buffer.len();
+        self.buffer.resize(before + READ_BYTES, 0);
+        let read = self.stream.read(&mut self.buffer[before..]);
+        self.buffer.truncate(before + *read.as_ref().unwrap_or(&0));
+        self.ended = read? == 0;
+        Ok(())
+    }
+}
+
 impl<S: Splitter> LineSource<S> {
-    /// Cuts `stream`, leaving out a byte order mark at its beginning.
+    /// Cuts `stream` with the splitter that `choose` makes for its first bytes. A byte order mark
+    /// at the beginning is left out.
     ///
     /// # Errors
     /// Those of the first read.
-    pub fn new(stream: Box<dyn ByteSource>, splitter: S) -> Result<Self, SourceError> {
-        let (buffer, start, searched, line, ended) = (Vec::new(), 0, 0, 0, false);
-        let mut source = Self {
+    pub fn new(
+        stream: Box<dyn ByteSource>,
+        choose: impl FnOnce(&[u8]) -> S,
+    ) -> Result<Self, SourceError> {
+        let mut input = Buffered {
             stream,
-            splitter,
-            buffer,
-            start,
-            searched,
-            line,
-            ended,
+            buffer: Vec::new(),
+            start: 0,
+            ended: false,
         };
-        while source.buffer.len() < 3 && !source.ended {
-            source.read()?;
+        while input.buffer.len() < 3 && !input.ended {
+            input.read()?;
         }
-        if source.buffer.starts_with(b"\xef\xbb\xbf") {
-            source.start = 3;
+        if input.buffer.starts_with(b"\xef\xbb\xbf") {
+            input.start = 3;
         }
-        Ok(source)
-    }
-
-    /// The bytes at hand that are not handed out yet.
-    #[must_use]
-    pub fn peek(&self) -> &[u8] {
-        &self.buffer[self.start..]
+        let splitter = choose(&input.buffer[input.start..]);
+        Ok(Self {
+            input,
+            splitter,
+            searched: 0,
+            line: 0,
+        })
     }
 
     /// The next entry without its line break, appended to `out`.
@@ -142,27 +160,27 @@ impl<S: Splitter> LineSource<S> {
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Filled, SourceError> {
         loop {
             let name = format!("line {}", self.line + 1);
-            let unseen = &self.buffer[self.start + self.searched..];
+            let unseen = &self.input.buffer[self.input.start + self.searched..];
             if let Some(len) = self.splitter.find_end(unseen) {
-                let end = self.start + self.searched + len;
-                out.extend_from_slice(without_break(&self.buffer[self.start..end]));
+                let end = self.input.start + self.searched + len;
+                out.extend_from_slice(without_break(&self.input.buffer[self.input.start..end]));
                 self.go_to(end);
                 return Ok(Filled::Entry(name));
             }
-            self.searched = self.buffer.len() - self.start;
-            if self.ended {
+            self.searched = self.input.buffer.len() - self.input.start;
+            if self.input.ended {
                 if self.searched == 0 {
                     return Ok(Filled::End);
                 }
-                out.extend_from_slice(&self.buffer[self.start..]);
-                self.go_to(self.buffer.len());
+                out.extend_from_slice(&self.input.buffer[self.input.start..]);
+                self.go_to(self.input.buffer.len());
                 return Ok(Filled::Entry(name));
             }
             if self.searched as u64 > ENTRY_BYTES_MAX {
                 let reason = self.pass_over()?;
                 return Ok(Filled::Skipped(Skipped { name, reason }));
             }
-            match self.read() {
+            match self.input.read() {
                 Err(SourceError::Gap { what, .. }) => {
                     self.pass_line()?;
                     let reason = SkipReason::Damaged { what };
@@ -176,7 +194,7 @@ impl<S: Splitter> LineSource<S> {
     /// Leaves out an entry that is too long: one line of it when it began as several, because a
     /// quote that is never closed must not cost the rest of the file.
     fn pass_over(&mut self) -> Result<SkipReason, SourceError> {
-        let entry = &self.buffer[self.start..];
+        let entry = &self.input.buffer[self.input.start..];
         let reason = if entry.contains(&b'\n') {
             SkipReason::Malformed {
                 what: "a quote in it is never closed".to_owned(),
@@ -194,19 +212,19 @@ impl<S: Splitter> LineSource<S> {
     /// Goes behind the next line break.
     fn pass_line(&mut self) -> Result<(), SourceError> {
         loop {
-            let line_break = self.buffer[self.start..]
+            let line_break = self.input.buffer[self.input.start..]
                 .iter()
                 .position(|&byte| byte == b'\n');
             if let Some(position) = line_break {
-                self.go_to(self.start + position + 1);
+                self.go_to(self.input.start + position + 1);
                 return Ok(());
             }
-            self.start = self.buffer.len();
-            if self.ended {
-                self.go_to(self.start);
+            self.input.start = self.input.buffer.len();
+            if self.input.ended {
+                self.go_to(self.input.start);
                 return Ok(());
             }
-            match self.read() {
+            match self.input.read() {
                 Ok(()) | Err(SourceError::Gap { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -214,22 +232,11 @@ impl<S: Splitter> LineSource<S> {
     }
 
     fn go_to(&mut self, end: usize) {
-        let passed = &self.buffer[self.start..end];
+        let passed = &self.input.buffer[self.input.start..end];
         self.line += passed.iter().filter(|&&byte| byte == b'\n').count() as u64;
-        self.start = end;
+        self.input.start = end;
         self.searched = 0;
         self.splitter.reset();
-    }
-
-    fn read(&mut self) -> Result<(), SourceError> {
-        self.buffer.drain(..self.start);
-        self.start = 0;
-        let before = self.buffer.len();
-        self.buffer.resize(before + READ_BYTES, 0);
-        let read = self.stream.read(&mut self.buffer[before..]);
-        self.buffer.truncate(before + *read.as_ref().unwrap_or(&0));
-        self.ended = read? == 0;
-        Ok(())
     }
 }
 
@@ -263,7 +270,7 @@ mod tests {
             1,
         )
         .unwrap();
-        let mut source = LineSource::new(stream, splitter).unwrap();
+        let mut source = LineSource::new(stream, |_| splitter).unwrap();
         let mut out = Vec::new();
         loop {
             let mut content = Vec::new();

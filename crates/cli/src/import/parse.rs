@@ -1,6 +1,6 @@
 //! The parse stage's seam: entries in, documents out.
 
-use jackdaw_document::DocumentBuf;
+use jackdaw_document::Document;
 
 use super::skip::SkipReason;
 
@@ -8,38 +8,42 @@ use super::skip::SkipReason;
 pub const ID_BYTES_MAX: usize = 512;
 
 /// A document that is ready to be stored.
-#[derive(Clone, Debug)]
-pub struct NewDocument {
+#[derive(Clone, Copy, Debug)]
+pub struct NewDocument<'d> {
     /// Id in the case it is to be stored with.
-    pub id: String,
+    pub id: &'d str,
+    /// The collection it belongs to.
+    pub collection: &'d str,
+    /// Further metadata, without the collection.
+    pub metadata: Option<Document<'d>>,
     /// The document without metadata.
-    pub body: DocumentBuf,
-    /// The metadata; at least the collection.
-    pub metadata: DocumentBuf,
+    pub body: Document<'d>,
+}
+
+/// Documents that will be stored together.
+pub trait DocumentBatch: Send + 'static {
+    /// Adds a document.
+    ///
+    /// # Errors
+    /// Why the database would refuse it; the batch is as it was.
+    fn put(&mut self, document: NewDocument<'_>) -> Result<(), SkipReason>;
+
+    /// Number of documents.
+    fn document_count(&self) -> usize;
 }
 
 /// Makes documents of entries. Each parse thread has its own.
 pub trait EntryParser: Send {
-    /// Makes the document of one entry.
+    /// Makes the document of one entry and adds it to `batch`.
     ///
     /// # Errors
     /// Why the entry is left out; the parser is ready for the next one.
-    fn parse(&mut self, name: &str, content: &[u8]) -> Result<NewDocument, SkipReason>;
-}
-
-/// Metadata that says nothing but the collection.
-///
-/// # Panics
-/// Never: the calls of the builder are balanced.
-#[must_use]
-pub fn collection_metadata(collection: &str) -> DocumentBuf {
-    jackdaw_document::Builder::new()
-        .begin_object()
-        .key("@collection")
-        .string(collection)
-        .end_object()
-        .finish()
-        .expect("a balanced object of one string")
+    fn parse(
+        &mut self,
+        name: &str,
+        content: &[u8],
+        batch: &mut dyn DocumentBatch,
+    ) -> Result<(), SkipReason>;
 }
 
 /// What the ids of a collection begin with, as the protocol's clients derive it: lower case,
@@ -74,6 +78,40 @@ pub fn check_id(id: &str) -> Result<(), SkipReason> {
         return Ok(());
     };
     Err(SkipReason::BadId { what })
+}
+
+/// A batch for tests: what was put, one line a document.
+#[cfg(test)]
+#[derive(Clone, Debug, Default)]
+pub(super) struct ListBatch(pub(super) Vec<(String, String)>);
+
+#[cfg(test)]
+impl DocumentBatch for ListBatch {
+    fn put(&mut self, document: NewDocument<'_>) -> Result<(), SkipReason> {
+        let metadata = document.metadata.map(|metadata| metadata.root().to_json());
+        let text = format!(
+            "{} {} {}",
+            document.body.root().to_json(),
+            document.collection,
+            metadata.as_deref().unwrap_or("-")
+        );
+        self.0.push((document.id.to_owned(), text));
+        Ok(())
+    }
+
+    fn document_count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// What a parser makes of one entry: `id body collection metadata`, or the kind of its skip.
+#[cfg(test)]
+pub(super) fn parse_one(parser: &mut dyn EntryParser, name: &str, content: &[u8]) -> String {
+    let mut batch = ListBatch::default();
+    match parser.parse(name, content, &mut batch) {
+        Ok(()) => format!("{} {}", batch.0[0].0, batch.0[0].1),
+        Err(reason) => format!("{}: {reason}", reason.kind()),
+    }
 }
 
 #[cfg(test)]

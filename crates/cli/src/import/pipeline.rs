@@ -4,7 +4,8 @@
 //! Called by the import commands and the demo; the write stage runs on the caller's thread.
 //!
 //! Invariants:
-//! - Batches are written in the order of the input, each with a [`Marker`] of how far it reaches.
+//! - A chunk becomes one transaction, written in the order of the input with a [`Marker`] of how
+//!   far it reaches.
 //! - Chunks go to the parse threads in turn, and the write stage takes them in the same turn, so no
 //!   queue has to sort.
 //! - Whatever ends the import (its end, damage, a stop, an error), all that was written stays, and
@@ -19,7 +20,7 @@ use super::archive::SourceError;
 use super::chunk::{Chunk, Skipped};
 use super::counters::Counters;
 use super::marker::Marker;
-use super::parse::{EntryParser, NewDocument};
+use super::parse::{DocumentBatch, EntryParser};
 use super::sink::Sink;
 use super::skip_log::SkipLog;
 use super::source::ChunkSource;
@@ -27,20 +28,14 @@ use super::stop::Stop;
 
 /// Chunks that wait before and behind each parse thread.
 const QUEUE_CHUNKS: usize = 4;
-/// Documents in a batch, for [`Plan::batch_documents`]. Larger batches gain nothing and make a stop
-/// wait.
-pub const BATCH_DOCUMENTS: usize = 4_000;
-/// A batch is also written when it holds this many bytes.
-const BATCH_BYTES: usize = 4 * 1024 * 1024;
-
 /// What an import consists of.
-pub struct Plan<'p> {
+pub struct Plan<'p, S: Sink> {
     /// Reads entries.
     pub source: Box<dyn ChunkSource>,
     /// One per parse thread; at least one.
     pub parsers: Vec<Box<dyn EntryParser>>,
     /// Takes documents.
-    pub sink: &'p mut dyn Sink,
+    pub sink: &'p mut S,
     /// Name of the import's marker.
     pub name: &'p str,
     /// Where to go on; the default at the beginning.
@@ -49,8 +44,6 @@ pub struct Plan<'p> {
     pub counters: Arc<Counters>,
     /// Ends the import behind the batch at hand.
     pub stop: &'p Stop,
-    /// Documents in a transaction.
-    pub batch_documents: usize,
     /// Takes the skips.
     pub skips: &'p mut SkipLog,
 }
@@ -77,9 +70,9 @@ pub enum End {
     NotWritten(anyhow::Error),
 }
 
-/// What a parse thread made of a chunk.
-struct Parsed {
-    documents: Vec<NewDocument>,
+/// What a parse thread made of a chunk; written as one transaction.
+struct Parsed<B> {
+    batch: B,
     skipped: Vec<Skipped>,
     /// Entries of the input up to the end of this chunk.
     entries: u64,
@@ -89,7 +82,7 @@ struct Parsed {
 ///
 /// # Errors
 /// Only when a thread cannot be started; every later trouble is an [`End`].
-pub fn run(plan: Plan<'_>) -> anyhow::Result<Outcome> {
+pub fn run<S: Sink>(plan: Plan<'_, S>) -> anyhow::Result<Outcome> {
     let Plan {
         source,
         parsers,
@@ -98,7 +91,6 @@ pub fn run(plan: Plan<'_>) -> anyhow::Result<Outcome> {
         from,
         counters,
         stop,
-        batch_documents,
         skips,
     } = plan;
     let from_entry = from.entries;
@@ -108,8 +100,16 @@ pub fn run(plan: Plan<'_>) -> anyhow::Result<Outcome> {
         let (chunk_sender, chunks) = sync_channel(QUEUE_CHUNKS);
         let (parsed_sender, parsed_receiver) = sync_channel(QUEUE_CHUNKS);
         let (empty, counters) = (empty_sender.clone(), Arc::clone(&counters));
+        let new_batch = sink.batch_maker();
         jackdaw_io::spawn(&format!("parse-{number}"), move || {
-            parse_stage(parser, &chunks, &parsed_sender, &empty, &counters);
+            parse_stage(
+                parser,
+                new_batch,
+                &chunks,
+                &parsed_sender,
+                &empty,
+                &counters,
+            );
         })?;
         to_parse.push(chunk_sender);
         parsed.push(parsed_receiver);
@@ -128,12 +128,10 @@ pub fn run(plan: Plan<'_>) -> anyhow::Result<Outcome> {
         name,
         marker: from,
         counters: &counters,
-        batch_documents,
-        batch: Vec::new(),
-        batch_bytes: 0,
-        entries: from_entry,
     };
-    let written = writer.run(&parsed, skips, stop);
+    let written = writer
+        .run(&parsed, skips, stop)
+        .and_then(|()| writer.sink.flush());
     // The threads end when nobody takes from them.
     drop(parsed);
     let read = reader
@@ -141,10 +139,16 @@ pub fn run(plan: Plan<'_>) -> anyhow::Result<Outcome> {
         .ok()
         .context("a thread of the import panicked; please report it")?;
     let end = match (written, read) {
-        (Err(error), _) => End::NotWritten(error),
+        (Err(error), _) => {
+            // Some of what was given may be missing; the database knows how much.
+            writer.marker = writer.sink.marker(name).ok().flatten().unwrap_or_default();
+            End::NotWritten(error)
+        }
         (Ok(()), Err(error)) => End::Unreadable(error),
         // What was read and not written was lost on the way, unless a stop left it behind.
-        (Ok(()), Ok(read)) if read.at_end && read.entries.max(from_entry) == writer.entries => {
+        (Ok(()), Ok(read))
+            if read.at_end && read.entries.max(from_entry) == writer.marker.entries =>
+        {
             match writer.finish() {
                 Ok(()) => End::Finished,
                 Err(error) => End::NotWritten(error),
@@ -207,35 +211,35 @@ impl ReadStage {
     }
 }
 
-fn parse_stage(
+fn parse_stage<B: DocumentBatch>(
     mut parser: Box<dyn EntryParser>,
+    new_batch: fn() -> B,
     chunks: &Receiver<Chunk>,
-    parsed: &SyncSender<Parsed>,
+    parsed: &SyncSender<Parsed<B>>,
     empty: &SyncSender<Chunk>,
     counters: &Counters,
 ) {
     while let Ok(mut chunk) = chunks.recv() {
-        let mut documents = Vec::with_capacity(chunk.entry_count());
+        let mut batch = new_batch();
         let mut skipped = Vec::new();
         for (name, content) in chunk.entries() {
-            match parser.parse(name, content) {
-                Ok(document) => documents.push(document),
-                Err(reason) => skipped.push(Skipped {
+            if let Err(reason) = parser.parse(name, content, &mut batch) {
+                skipped.push(Skipped {
                     name: name.to_owned(),
                     reason,
-                }),
+                });
             }
         }
         let entries = chunk.entries_before + chunk.entry_count() as u64;
         chunk.drain_skipped(&mut skipped);
-        counters.add_parsed(documents.len() as u64);
+        counters.add_parsed(batch.document_count() as u64);
         counters.add_skipped(skipped.len() as u64);
         match empty.try_send(chunk) {
             Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
         }
         if parsed
             .send(Parsed {
-                documents,
+                batch,
                 skipped,
                 entries,
             })
@@ -247,71 +251,46 @@ fn parse_stage(
 }
 
 /// The write stage.
-struct Writer<'w> {
-    sink: &'w mut dyn Sink,
+struct Writer<'w, S: Sink> {
+    sink: &'w mut S,
     name: &'w str,
     marker: Marker,
     counters: &'w Counters,
-    batch_documents: usize,
-    batch: Vec<NewDocument>,
-    batch_bytes: usize,
-    /// Entries up to the end of the batch.
-    entries: u64,
 }
 
-impl Writer<'_> {
+impl<S: Sink> Writer<'_, S> {
     fn run(
         &mut self,
-        parsed: &[Receiver<Parsed>],
+        parsed: &[Receiver<Parsed<S::Batch>>],
         skips: &mut SkipLog,
         stop: &Stop,
     ) -> anyhow::Result<()> {
-        let mut skipped = 0;
         for turn in (0..parsed.len()).cycle() {
             let Ok(next) = parsed[turn].recv() else { break };
-            skipped += next.skipped.len() as u64;
+            let count = next.batch.document_count() as u64;
+            let marker = Marker {
+                entries: next.entries,
+                documents: self.marker.documents + count,
+                skipped: self.marker.skipped + next.skipped.len() as u64,
+                finished: false,
+            };
+            self.sink.write(next.batch, self.name, &marker)?;
+            self.marker = marker;
+            self.counters.add_written(count);
             next.skipped.into_iter().for_each(|skip| skips.add(skip));
-            self.batch_bytes += next
-                .documents
-                .iter()
-                .map(|document| document.body.as_bytes().len())
-                .sum::<usize>();
-            self.batch.extend(next.documents);
-            self.entries = next.entries;
-            if self.batch.len() >= self.batch_documents || self.batch_bytes >= BATCH_BYTES {
-                self.marker.skipped += std::mem::take(&mut skipped);
-                self.write()?;
-                if stop.is_asked() {
-                    return Ok(());
-                }
+            if stop.is_asked() {
+                break;
             }
         }
-        self.marker.skipped += skipped;
-        if self.entries > self.marker.entries {
-            self.write()?;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self) -> anyhow::Result<()> {
-        let documents = std::mem::take(&mut self.batch);
-        self.batch_bytes = 0;
-        let count = documents.len() as u64;
-        let marker = Marker {
-            entries: self.entries,
-            documents: self.marker.documents + count,
-            ..self.marker.clone()
-        };
-        self.sink.write(documents, self.name, &marker)?;
-        self.marker = marker;
-        self.counters.add_written(count);
         Ok(())
     }
 
     /// Records that nothing is left.
     fn finish(&mut self) -> anyhow::Result<()> {
         self.marker.finished = true;
-        self.sink.write(Vec::new(), self.name, &self.marker)
+        let nothing = (self.sink.batch_maker())();
+        self.sink.write(nothing, self.name, &self.marker)?;
+        self.sink.flush()
     }
 }
 

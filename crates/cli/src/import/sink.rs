@@ -1,24 +1,32 @@
 //! Where the documents of an import go.
 
 use super::marker::Marker;
-use super::parse::NewDocument;
+use super::parse::DocumentBatch;
 
 /// A database that takes documents: opened in this process, or behind a server.
 pub trait Sink {
+    /// The form in which parse threads make documents ready for it.
+    type Batch: DocumentBatch;
+
+    /// An empty batch maker, for use on other threads.
+    fn batch_maker(&self) -> fn() -> Self::Batch;
+
     /// The marker kept under this name; `None` when no import of this name was begun.
     ///
     /// # Errors
     /// When the database cannot be asked.
     fn marker(&mut self, name: &str) -> anyhow::Result<Option<Marker>>;
 
-    /// Stores the documents and the marker, all or nothing; durable when it returns.
+    /// Stores the documents and the marker, all or nothing, behind everything given before. May
+    /// return before they are durable.
     ///
     /// # Errors
-    /// Nothing of this batch is stored, or after a broken connection all or nothing.
-    fn write(
-        &mut self,
-        documents: Vec<NewDocument>,
-        name: &str,
-        marker: &Marker,
-    ) -> anyhow::Result<()>;
+    /// This batch or an earlier one is not stored, and none behind it is.
+    fn write(&mut self, batch: Self::Batch, name: &str, marker: &Marker) -> anyhow::Result<()>;
+
+    /// Waits until everything given is durable.
+    ///
+    /// # Errors
+    /// As [`Sink::write`].
+    fn flush(&mut self) -> anyhow::Result<()>;
 }

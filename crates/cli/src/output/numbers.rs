@@ -65,6 +65,15 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
+/// A duration in whole seconds, for estimates: `18 s`, `4 min 05 s`.
+#[must_use]
+pub fn rough_duration(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds} s"),
+        seconds => duration(Duration::from_secs(seconds)),
+    }
+}
+
 /// How many a second, as a whole number with commas; 0 when no time has passed.
 #[must_use]
 pub fn per_second(number: u64, time: Duration) -> u64 {

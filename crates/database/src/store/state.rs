@@ -4,7 +4,7 @@ use jackdaw_storage::{PageRead, Tree, WriteTransaction};
 
 use super::trees::SETTINGS;
 use crate::error::{ReadError, WriteError};
-use jackdaw_query::{DocumentNumber, Etag};
+use crate::record::{DocumentNumber, Etag};
 
 const KEY: &[u8] = b"state";
 const VERSION: u8 = 1;

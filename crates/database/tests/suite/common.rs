@@ -13,13 +13,9 @@ use jackdaw_sim::SimVfs;
 use jackdaw_storage::Options;
 
 pub(crate) fn options() -> DatabaseOptions {
-    DatabaseOptions {
-        documents: Options::small(),
-        indexes: Options {
-            durability: jackdaw_io::Durability::None,
-            ..Options::small()
-        },
-    }
+    let mut options = DatabaseOptions::default();
+    options.documents = Options::small();
+    options
 }
 
 pub(crate) fn try_open(vfs: &Arc<SimVfs>) -> Result<Arc<Database>, jackdaw_database::OpenError> {

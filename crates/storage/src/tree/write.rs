@@ -218,11 +218,10 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
         };
         let depth = self.state.root.depth();
         self.state.cache.clear();
-        self.free_subtree(root, depth)?;
+        let removed = self.free_subtree(root, depth)?;
+        debug_assert_eq!(removed, self.state.root.entry_count());
         self.state.root.set_root(PageNumber::NONE, 0);
-        self.state
-            .root
-            .remove_entries(self.state.root.entry_count());
+        self.state.root.remove_entries(removed);
         Ok(())
     }
 

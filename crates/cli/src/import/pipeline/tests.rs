@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::super::albums::AlbumParser;
+use super::super::parse::ListBatch;
 use super::super::skip::SkipReason;
 use super::super::source::{Input, Total};
 use super::*;
 use crate::demo::DemoArchive;
 
-const ALBUMS: u64 = 1_000;
-/// Three batches.
-const BATCH: usize = 400;
+/// Enough for three chunks.
+const ALBUMS: u64 = 4_000;
 
 /// A database in memory that can fail, or ask for a stop, at a given write.
 #[derive(Default)]
@@ -24,16 +24,17 @@ struct Memory {
 }
 
 impl Sink for Memory {
+    type Batch = ListBatch;
+
+    fn batch_maker(&self) -> fn() -> ListBatch {
+        ListBatch::default
+    }
+
     fn marker(&mut self, name: &str) -> anyhow::Result<Option<Marker>> {
         Ok(self.markers.get(name).cloned())
     }
 
-    fn write(
-        &mut self,
-        documents: Vec<NewDocument>,
-        name: &str,
-        marker: &Marker,
-    ) -> anyhow::Result<()> {
+    fn write(&mut self, batch: ListBatch, name: &str, marker: &Marker) -> anyhow::Result<()> {
         if self.fail_at == Some(self.write_count) {
             bail!("the disk is full");
         }
@@ -45,11 +46,12 @@ impl Sink for Memory {
             stop.ask();
         }
         self.write_count += 1;
-        for document in documents {
-            self.documents
-                .insert(document.id, document.body.root().to_json());
-        }
+        self.documents.extend(batch.0);
         self.markers.insert(name.to_owned(), marker.clone());
+        Ok(())
+    }
+
+    fn flush(&mut self) -> anyhow::Result<()> {
         Ok(())
     }
 }
@@ -70,7 +72,6 @@ fn import(bytes: Vec<u8>, sink: &mut Memory, stop: &Stop) -> (Outcome, SkipLog) 
         from,
         counters: Arc::clone(&counters),
         stop,
-        batch_documents: BATCH,
         skips: &mut skips,
     })
     .unwrap();
@@ -177,7 +178,7 @@ fn a_stop_before_the_first_entry_imports_nothing() {
 struct Broken;
 
 impl EntryParser for Broken {
-    fn parse(&mut self, _: &str, _: &[u8]) -> Result<NewDocument, SkipReason> {
+    fn parse(&mut self, _: &str, _: &[u8], _: &mut dyn DocumentBatch) -> Result<(), SkipReason> {
         panic!("a test wants this");
     }
 }
@@ -195,7 +196,6 @@ fn a_parser_that_panics_is_an_error_and_never_a_finished_import() {
         from: Marker::default(),
         counters,
         stop: &Stop::default(),
-        batch_documents: BATCH,
         skips: &mut SkipLog::default(),
     });
     assert!(result.unwrap_err().to_string().contains("panicked"));

@@ -1,0 +1,149 @@
+//! Which database a command works on: files opened in this process, or one behind a server.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use jackdaw_client::{Client, ClientError, DatabaseClient};
+use jackdaw_database::{Database, DatabaseOptions, DatabaseSet};
+use jackdaw_io::RealVfs;
+
+use super::DEFAULT_DATA;
+
+/// Arguments that name a database.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Target {
+    /// Name of the database.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) database: String,
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Where the database is.
+#[derive(Clone, Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Place {
+    /// A server, such as http://127.0.0.1:8080.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// A data directory, opened in this process; no server may have it open.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// Where a command finds its database; one of the two, which the arguments make sure of.
+pub(crate) enum Location<'p> {
+    /// Behind a server.
+    Server(&'p str),
+    /// In this directory.
+    Directory(&'p Path),
+}
+
+impl Place {
+    /// The place that was named.
+    pub(crate) fn location(&self) -> Location<'_> {
+        match (&self.url, &self.data) {
+            (Some(url), _) => Location::Server(url),
+            (None, data) => Location::Directory(data.as_deref().unwrap_or(Path::new(DEFAULT_DATA))),
+        }
+    }
+}
+
+/// A database of a data directory, opened in this process. The set keeps the directory locked.
+pub(crate) struct Local {
+    pub(crate) database: Arc<Database>,
+    _set: DatabaseSet,
+}
+
+/// Opens a data directory.
+pub(crate) fn open_set(directory: &Path) -> anyhow::Result<DatabaseSet> {
+    DatabaseSet::open(RealVfs::new(), directory, DatabaseOptions::default())
+        .with_context(|| format!("cannot open the data directory {}", directory.display()))
+}
+
+/// The database of that name in a data directory; both are created when they are not there.
+pub(crate) fn local_or_new(directory: &Path, name: &str) -> anyhow::Result<Local> {
+    let set = open_set(directory)?;
+    let database = database_or_new(&set, name).with_context(|| {
+        format!(
+            "cannot open the database {name:?} in {}",
+            directory.display()
+        )
+    })?;
+    Ok(Local {
+        database,
+        _set: set,
+    })
+}
+
+/// The database of that name of a set, created when it is not there.
+pub(crate) fn database_or_new(set: &DatabaseSet, name: &str) -> anyhow::Result<Arc<Database>> {
+    Ok(match set.get(name)? {
+        Some(database) => database,
+        None => set.create(name, &record(name))?,
+    })
+}
+
+/// The record that servers of the protocol keep of a database.
+fn record(name: &str) -> String {
+    serde_json::json!({ "DatabaseName": name, "Settings": {} }).to_string()
+}
+
+/// The database of that name in a data directory, which must be there.
+pub(crate) fn local(directory: &Path, name: &str) -> anyhow::Result<Local> {
+    anyhow::ensure!(
+        directory.is_dir(),
+        "there is no data directory {}: check --data",
+        directory.display()
+    );
+    let set = open_set(directory)?;
+    let database = set
+        .get(name)
+        .with_context(|| {
+            format!(
+                "cannot open the database {name:?} in {}",
+                directory.display()
+            )
+        })?
+        .with_context(|| missing(&directory.display().to_string(), name, &set.names()))?;
+    Ok(Local {
+        database,
+        _set: set,
+    })
+}
+
+/// A sentence about a database that is not there.
+fn missing(place: &str, name: &str, names: &[String]) -> String {
+    match names {
+        [] => format!("{place} has no database {name:?}, nor any other"),
+        names => format!(
+            "{place} has no database {name:?}; it has {}",
+            names.join(", ")
+        ),
+    }
+}
+
+/// The database of that name on the server, created when it is not there.
+pub(crate) fn remote_or_new(url: &str, name: &str) -> anyhow::Result<DatabaseClient> {
+    let client = Client::new(url);
+    match client.create_database(name) {
+        Ok(()) | Err(ClientError::Conflict { .. }) => Ok(client.database(name)),
+        Err(error) => {
+            Err(error).with_context(|| format!("cannot create the database {name:?} on {url}"))
+        }
+    }
+}
+
+/// The database of that name on the server, which must be there.
+pub(crate) fn remote(url: &str, name: &str) -> anyhow::Result<DatabaseClient> {
+    let client = Client::new(url);
+    let names = client
+        .databases()
+        .with_context(|| format!("cannot ask {url}"))?;
+    anyhow::ensure!(
+        names.iter().any(|known| known.eq_ignore_ascii_case(name)),
+        missing(url, name, &names)
+    );
+    Ok(client.database(name))
+}

@@ -1,0 +1,167 @@
+//! One import from its input to its summary, whatever the format and the database.
+//!
+//! Called by `jackdaw import` and `jackdaw demo`.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context;
+
+use super::archive::SourceError;
+use super::counters::Counters;
+use super::display::Display;
+use super::marker::{Marker, marker_name};
+use super::parse::EntryParser;
+use super::pipeline::{End, Outcome, Plan, run};
+use super::sink::Sink;
+use super::skip::SkipReason;
+use super::skip_log::SkipLog;
+use super::source::{ChunkSource, Input};
+use super::stop::Stop;
+use super::summary::summary;
+use crate::output::numbers::{count, counted};
+
+/// Most parse threads; the write stage is the bottleneck long before.
+const PARSE_THREADS_MAX: usize = 8;
+
+/// What to import, and how.
+pub struct Job {
+    /// Name of the format; part of the marker's name.
+    pub kind: &'static str,
+    /// What the documents are called: `albums`.
+    pub noun: &'static str,
+    /// The input.
+    pub input: Input,
+    /// Options that decide what documents come out; part of the marker's name.
+    pub settings: Vec<String>,
+    /// Opens the read stage, with a number of threads for unpacking, and makes the parse stage.
+    pub open: Box<dyn FnOnce(Input, usize) -> anyhow::Result<Stages>>,
+    /// Where all skips go.
+    pub skipped: Option<PathBuf>,
+    /// Import an input again that was imported to its end.
+    pub again: bool,
+}
+
+/// The first two stages of an import.
+pub struct Stages {
+    /// Reads entries.
+    pub source: Box<dyn ChunkSource>,
+    /// Makes the parser of one thread.
+    pub parser: Box<dyn Fn() -> Box<dyn EntryParser>>,
+}
+
+/// Imports, showing progress on standard error, and prints the summary.
+///
+/// # Errors
+/// One sentence about what is missing from the database and what to do; everything before it is
+/// stored.
+pub fn import<S: Sink>(job: Job, sink: &mut S, stop: &Stop) -> anyhow::Result<()> {
+    let Job {
+        kind,
+        noun,
+        input,
+        settings,
+        open,
+        skipped,
+        again,
+    } = job;
+    let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+    let name = marker_name(kind, input.identity, &settings);
+    let from = match sink.marker(&name)? {
+        Some(marker) if marker.finished && !again => {
+            println!(
+                "{} is imported already ({}). --again imports it once more.",
+                input.name,
+                counted(marker.documents, "document")
+            );
+            return Ok(());
+        }
+        Some(marker) if !marker.finished => marker,
+        _ => Marker::default(),
+    };
+    if from.entries > 0 {
+        eprintln!(
+            "Going on behind entry {} of {}.",
+            count(from.entries),
+            input.name
+        );
+    }
+    let mut skips = match &skipped {
+        None => SkipLog::default(),
+        Some(path) => SkipLog::with_file(path, from.entries > 0).with_context(|| {
+            format!(
+                "cannot write the skipped entries to {}: name another file",
+                path.display()
+            )
+        })?,
+    };
+    let input_name = input.name.clone();
+    let counters = Counters::new(input.position.clone(), input.total);
+    let threads = jackdaw_io::system::core_count();
+    let stages = open(input, threads).with_context(|| format!("cannot import {input_name}"))?;
+    let parsers = (0..threads.clamp(1, PARSE_THREADS_MAX))
+        .map(|_| (stages.parser)())
+        .collect();
+    let started = Instant::now();
+    let display = Display::start(counters.clone(), noun)?;
+    let plan = Plan {
+        source: stages.source,
+        parsers,
+        sink,
+        name: &name,
+        from,
+        counters: counters.clone(),
+        stop,
+        skips: &mut skips,
+    };
+    let outcome = run(plan);
+    display.end();
+    let outcome = outcome?;
+    print!("{}", summary(counters.counts(), &skips, started.elapsed()));
+    if let Err((path, error)) = skips.finish() {
+        eprintln!(
+            "jackdaw: the list of skipped entries in {} is incomplete: {error}",
+            path.display()
+        );
+    }
+    conclude(outcome, &input_name, noun, &skips)
+}
+
+/// Turns the way an import ended into success, or a sentence about what to do.
+fn conclude(outcome: Outcome, name: &str, noun: &str, skips: &SkipLog) -> anyhow::Result<()> {
+    let stored = format!("{} {noun}", count(outcome.marker.documents));
+    match outcome.end {
+        End::Finished => {
+            let damage = SkipReason::Damaged {
+                what: String::new(),
+            };
+            match skips.by_kind().get(damage.kind()) {
+                None => Ok(()),
+                Some(places) => anyhow::bail!(
+                    "{name} is damaged at {}; all else is imported ({stored}). Get the file \
+                     again and import it to add what is missing",
+                    counted(*places, "place")
+                ),
+            }
+        }
+        End::Stopped => {
+            anyhow::bail!("stopped with {stored} imported; the same command goes on from there")
+        }
+        End::Unreadable(SourceError::Gap {
+            file_position,
+            what,
+        })
+        | End::Unreadable(SourceError::Fatal {
+            file_position,
+            what,
+        }) => anyhow::bail!(
+            "cannot read {name} beyond byte {}: {what}. The {stored} before it are imported; get \
+             the file again and run the same command",
+            count(file_position)
+        ),
+        End::NotWritten(error) => Err(error.context(format!(
+            "the import ended early, with {stored} imported; once the cause is gone the same \
+             command goes on from there"
+        ))),
+    }
+}

@@ -1,0 +1,144 @@
+//! Imports into a database opened in this process: each chunk is one transaction, a few of them
+//! always on their way to the disk.
+//!
+//! Documents with metadata of their own take the way of ordinary batches, in their place in the
+//! order and before the marker that covers them; should the process end in between, they are
+//! stored once more when the import goes on.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use jackdaw_database::{Command, Database, Importer, Prepared};
+use jackdaw_document::{Builder, Document, DocumentBuf};
+
+use super::marker::Marker;
+use super::parse::{DocumentBatch, NewDocument};
+use super::sink::Sink;
+use super::skip::SkipReason;
+
+/// Documents ready for the writer, in the order of the input.
+#[derive(Debug, Default)]
+pub struct LocalBatch {
+    parts: Vec<Part>,
+    document_count: usize,
+}
+
+/// A run of documents of one kind.
+#[derive(Debug)]
+enum Part {
+    Plain(Prepared),
+    WithMetadata(Vec<Command>),
+}
+
+impl DocumentBatch for LocalBatch {
+    fn put(&mut self, document: NewDocument<'_>) -> Result<(), SkipReason> {
+        match document.metadata {
+            None => {
+                if !matches!(self.parts.last(), Some(Part::Plain(_))) {
+                    self.parts.push(Part::Plain(Prepared::new()));
+                }
+                if let Some(Part::Plain(prepared)) = self.parts.last_mut() {
+                    prepared
+                        .put(document.id, document.collection, document.body)
+                        .map_err(|error| SkipReason::BadId {
+                            what: error.to_string(),
+                        })?;
+                }
+            }
+            Some(metadata) => {
+                let command = Command::Put {
+                    id: Some(document.id.to_owned()),
+                    body: document.body.to_buf(),
+                    metadata: Some(with_collection(metadata, document.collection)?),
+                    expected: None,
+                };
+                match self.parts.last_mut() {
+                    Some(Part::WithMetadata(commands)) => commands.push(command),
+                    _ => self.parts.push(Part::WithMetadata(vec![command])),
+                }
+            }
+        }
+        self.document_count += 1;
+        Ok(())
+    }
+
+    fn document_count(&self) -> usize {
+        self.document_count
+    }
+}
+
+fn with_collection(metadata: Document<'_>, collection: &str) -> Result<DocumentBuf, SkipReason> {
+    let mut builder = Builder::new();
+    builder.begin_object().key("@collection").string(collection);
+    let fields = metadata.root().as_object();
+    for (name, value) in fields.iter().flat_map(|fields| fields.iter()) {
+        builder.field(name, value);
+    }
+    builder.end_object();
+    builder.finish().map_err(|error| SkipReason::Malformed {
+        what: format!("its metadata: {error}"),
+    })
+}
+
+/// A database of this process.
+pub struct LocalSink {
+    database: Arc<Database>,
+    importer: Importer,
+}
+
+impl LocalSink {
+    /// Writes into `database`.
+    #[must_use]
+    pub fn new(database: Arc<Database>) -> Self {
+        let importer = Importer::new(Arc::clone(&database));
+        Self { database, importer }
+    }
+}
+
+impl Sink for LocalSink {
+    type Batch = LocalBatch;
+
+    fn batch_maker(&self) -> fn() -> LocalBatch {
+        LocalBatch::default
+    }
+
+    fn marker(&mut self, name: &str) -> anyhow::Result<Option<Marker>> {
+        let explain = || "cannot read how far an earlier import came";
+        let snapshot = self.database.read().with_context(explain)?;
+        let Some(bytes) = snapshot.progress_marker(name).with_context(explain)? else {
+            return Ok(None);
+        };
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .with_context(explain)
+    }
+
+    fn write(&mut self, mut batch: LocalBatch, name: &str, marker: &Marker) -> anyhow::Result<()> {
+        let last = match batch.parts.pop() {
+            Some(Part::Plain(prepared)) => prepared,
+            other => {
+                batch.parts.extend(other);
+                Prepared::new()
+            }
+        };
+        for part in batch.parts {
+            match part {
+                Part::Plain(prepared) => self.importer.write(prepared, None)?,
+                Part::WithMetadata(commands) => {
+                    self.importer.flush()?;
+                    self.database.batch(commands)?;
+                }
+            }
+        }
+        let bytes = serde_json::to_vec(marker)?;
+        Ok(self.importer.write(last, Some((name, &bytes)))?)
+    }
+
+    fn flush(&mut self) -> anyhow::Result<()> {
+        self.importer.flush()?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
