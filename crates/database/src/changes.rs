@@ -7,9 +7,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::{Duration, Instant};
 
-use crate::record::Etag;
 use crate::store::Applied;
+use jackdaw_query::Etag;
 
 /// Documents changed by one operation, told once it is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,8 +121,54 @@ impl Hub {
         }
     }
 
+    /// Last durable etag.
+    pub(crate) fn last_etag(&self) -> Etag {
+        *self.lock()
+    }
+
+    /// Waits until `is_done` holds for the last durable etag, or `timeout` has passed; whether it
+    /// holds. `wake` makes it look again.
+    pub(crate) fn wait(
+        &self,
+        timeout: Option<Duration>,
+        mut is_done: impl FnMut(Etag) -> bool,
+    ) -> bool {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let mut last = self.lock();
+        loop {
+            if is_done(*last) {
+                return true;
+            }
+            last = match deadline {
+                None => self
+                    .moved
+                    .wait(last)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    let waited = self.moved.wait_timeout(last, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Makes all who wait look again.
+    pub(crate) fn wake(&self) {
+        // Holding the lock for a moment: nobody is between looking and waiting then.
+        drop(self.lock());
+        self.moved.notify_all();
+    }
+
     pub(crate) fn count_reads(&self, count: u64) {
         self.reads.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_query(&self) {
+        self.queries.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn counters(&self) -> Counters {

@@ -3,7 +3,7 @@
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::DocumentBuf;
 
-use crate::record::Etag;
+use jackdaw_query::Etag;
 
 /// One change of a batch.
 ///

@@ -1,7 +1,7 @@
 //! One database: its environment, its identity, and how changes get in.
 //!
 //! Changes are prepared on the caller's thread, queued for the engine's writer thread, and answered
-//! when they are durable. Reading takes a [`Snapshot`].
+//! when they are durable. Reading takes a [`Snapshot`], and a query one of an index beside it.
 //!
 //! Invariants:
 //! - What is queued holds no handle of the database: the last handle is never dropped by an engine
@@ -9,9 +9,9 @@
 //!
 //! Threads: shared by all.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_io::Vfs;
@@ -19,14 +19,17 @@ use jackdaw_storage::{Environment, Options, PAGE_BYTES, StorageError, WriteTrans
 
 use crate::changes::{Change, Counters, Hub, Listener};
 use crate::command::{Command, CommandResult};
-use crate::error::{OpenError, ReadError, WriteError};
+use crate::directory::Directory;
+use crate::error::{DatabaseError, OpenError, ReadError, WriteError};
 use crate::hilo::{self, HiloRange, HiloRequest};
 use crate::identity::DatabaseId;
+use crate::indexes::{IndexInfo, Indexes};
 use crate::prepared::Prepared;
-use crate::record::Etag;
+use crate::query::{self, QueryRequest, QueryResult};
 use crate::snapshot::{CollectionNames, Snapshot};
 use crate::store::trees::{self, SETTINGS, tree};
 use crate::store::{Applied, State, apply, set_identity};
+use jackdaw_query::{Etag, QueryError, RowSink};
 
 const ID_KEY: &[u8] = b"database_id";
 const FORMAT_KEY: &[u8] = b"format";
@@ -35,11 +38,25 @@ const FORMAT: u8 = 1;
 /// Directory of the documents' environment inside the database's.
 const DOCUMENTS_DIRECTORY: &str = "documents";
 
+/// Directory of the indexes' environments.
+const INDEXES_DIRECTORY: &str = "indexes";
+
 /// How a database is opened.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct DatabaseOptions {
     /// The environment of the documents.
     pub documents: Options,
+    /// The environment of each index.
+    pub indexes: Options,
+}
+
+impl Default for DatabaseOptions {
+    fn default() -> DatabaseOptions {
+        DatabaseOptions {
+            documents: Options::default(),
+            indexes: Options::rebuildable(),
+        }
+    }
 }
 
 /// What snapshots and queued operations share with the database.
@@ -103,26 +120,11 @@ pub struct DatabaseStatistics {
 pub struct Database {
     name: String,
     core: Arc<Core>,
+    /// Before the documents: dropping it ends the workers, which read them.
+    indexes: Indexes,
     documents: Environment,
+    /// The last field: removed when everything in it is closed.
     directory: Directory,
-}
-
-/// Removes the directory when the database is gone; the last field of [`Database`].
-struct Directory {
-    vfs: Arc<dyn Vfs>,
-    path: PathBuf,
-    is_deleted: AtomicBool,
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        if self.is_deleted.load(Ordering::Relaxed)
-            && let Err(error) = self.vfs.remove_directory(&self.path)
-        {
-            // The next start of the set removes what it does not know.
-            tracing::warn!(path = %self.path.display(), %error, "a deleted database stays on disk");
-        }
-    }
 }
 
 impl Database {
@@ -157,15 +159,15 @@ impl Database {
             names: Mutex::default(),
         };
         drop(transaction);
+        let core = Arc::new(core);
+        let path = directory.join(INDEXES_DIRECTORY);
+        let indexes = Indexes::open(documents.clone(), Arc::clone(&core), path, options.indexes)?;
         Ok(Database {
             name: name.to_owned(),
-            core: Arc::new(core),
+            core,
+            indexes,
             documents,
-            directory: Directory {
-                vfs,
-                path: directory.to_owned(),
-                is_deleted: AtomicBool::new(false),
-            },
+            directory: Directory::new(vfs, directory.to_owned()),
         })
     }
 
@@ -183,7 +185,7 @@ impl Database {
 
     /// Removes the files when the last handle is dropped.
     pub(crate) fn delete_on_close(&self) {
-        self.directory.is_deleted.store(true, Ordering::Relaxed);
+        self.directory.delete_on_close();
     }
 
     /// All documents as they are now: durable, and of one moment.
@@ -305,6 +307,42 @@ impl Database {
             let value = set_identity(&prefix, value, force, transaction)?;
             Ok((value, Applied::default()))
         })
+    }
+
+    /// Runs a query and gives its rows to `sink` as they are made. Makes the index it needs.
+    ///
+    /// # Errors
+    /// See [`QueryError`]; rows given before do not count.
+    pub fn query(
+        &self,
+        request: &QueryRequest<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<QueryResult, QueryError> {
+        query::run(&self.core, &self.indexes, || self.read(), request, sink)
+    }
+
+    /// Numbers of all indexes of this moment.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn indexes(&self) -> Result<Vec<IndexInfo>, ReadError> {
+        self.indexes.infos(&self.read()?)
+    }
+
+    /// Removes an index by its name in any letter case; false when there is none. A query that
+    /// needs it makes it again.
+    ///
+    /// # Errors
+    /// Its definition could not be removed.
+    pub fn delete_index(&self, name: &str) -> Result<bool, DatabaseError> {
+        self.indexes.delete(name)
+    }
+
+    /// Waits until all indexes have taken in what is durable now; false when that took longer
+    /// than `timeout`.
+    #[must_use]
+    pub fn wait_for_indexes(&self, timeout: Duration) -> bool {
+        self.indexes.wait(self.core.hub.last_etag(), timeout)
     }
 
     /// Calls `callback` after each durable change until the listener is dropped. It runs on a

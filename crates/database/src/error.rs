@@ -7,7 +7,7 @@
 
 use jackdaw_storage::{OpenError as StorageOpenError, StorageError};
 
-use crate::record::DocumentNumber;
+use jackdaw_query::DocumentNumber;
 
 /// Why documents could not be read. Nothing was changed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -165,6 +165,9 @@ pub enum OpenError {
     /// What is stored could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A thread could not be started.
+    #[error("{0}")]
+    Thread(String),
     /// The machine refused.
     #[error("{what} of {} failed: {source}", path.display())]
     Io {

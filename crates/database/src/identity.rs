@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use jackdaw_base::base64::encode_unpadded;
 
-use crate::record::Etag;
+use jackdaw_query::Etag;
 
 /// Tag of the only node.
-const NODE_TAG: &str = "A";
+pub(crate) const NODE_TAG: &str = "A";
 
 /// Names a database for ever: 16 random bytes, shown as 22 characters of base64.
 #[derive(Clone, PartialEq, Eq)]

@@ -14,16 +14,20 @@
 mod changes;
 mod command;
 mod database;
+mod directory;
 mod error;
 mod hilo;
 mod identity;
 mod import;
+mod indexes;
 mod metadata;
 mod names;
 mod prepared;
+mod query;
 mod record;
 mod set;
 mod snapshot;
+mod source;
 mod store;
 mod tombstone;
 
@@ -34,9 +38,14 @@ pub use error::{DatabaseError, OpenError, ReadError, SetError, WriteError};
 pub use hilo::{HiloRange, HiloRequest};
 pub use identity::DatabaseId;
 pub use import::{ImportTotals, Importer};
+pub use indexes::{IndexDefinition, IndexInfo};
+pub use jackdaw_query::{
+    BoxError, DocumentNumber, Etag, IndexField, Outcome, QueryError, RowBuffer, RowSink, Scope,
+    StoredDocument,
+};
 pub use names::{COLLECTION_BYTES_MAX, DATABASE_NAME_BYTES_MAX, EMPTY_COLLECTION, ID_BYTES_MAX};
 pub use prepared::Prepared;
-pub use record::{DocumentNumber, Etag};
+pub use query::{QueryRequest, QueryResult};
 pub use set::{DatabaseEntry, DatabaseSet};
 pub use snapshot::{CollectionInfo, DocumentRow, PrefixQuery, Snapshot};
 pub use tombstone::Tombstone;

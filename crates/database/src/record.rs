@@ -8,19 +8,12 @@
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::Document;
+use jackdaw_query::Etag;
 
 /// Version of the record's bytes.
 pub(crate) const RECORD_VERSION: u8 = 1;
 /// Bytes before the id.
 pub(crate) const HEAD_BYTES: usize = 32;
-
-/// Number of a document: dense, ever growing, never used twice; its entry in every index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DocumentNumber(pub u64);
-
-/// Position of a change in the history of a database, from 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Etag(pub u64);
 
 /// Number of a collection inside its database, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

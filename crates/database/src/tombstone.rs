@@ -4,7 +4,8 @@
 use jackdaw_base::time::UnixTicks;
 
 use crate::error::ReadError;
-use crate::record::{CollectionNumber, DocumentNumber, Etag};
+use crate::record::CollectionNumber;
+use jackdaw_query::{DocumentNumber, Etag};
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 32;

@@ -1,11 +1,14 @@
 //! A document inside a snapshot, and how clients see it as JSON.
 
+use std::borrow::Cow;
+
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{Document, ObjectWriter, Value, write_document, write_object};
 
-use crate::identity::DatabaseId;
+use crate::identity::{DatabaseId, NODE_TAG};
 use crate::names::EMPTY_COLLECTION;
-use crate::record::{DocumentNumber, Etag, Record};
+use crate::record::Record;
+use jackdaw_query::{ChangeVector, DocumentNumber, Etag, StoredDocument};
 
 /// A document, borrowed from its snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +68,26 @@ impl<'s> DocumentRow<'s> {
     #[must_use]
     pub fn body(&self) -> Document<'s> {
         self.record.body()
+    }
+
+    /// The document as queries and indexes see it.
+    #[must_use]
+    pub fn stored(&self) -> StoredDocument<'s> {
+        StoredDocument {
+            number: self.number,
+            etag: self.record.etag,
+            id: self.record.id,
+            collection: self.collection,
+            change_vector: ChangeVector::Single {
+                node_tag: NODE_TAG,
+                etag: self.record.etag,
+                database: self.database.as_str(),
+            },
+            last_modified: self.record.last_modified,
+            flags: Cow::Borrowed(""),
+            metadata: self.record.metadata(),
+            body: self.record.body(),
+        }
     }
 
     /// Appends the document as clients see it: its fields, then `@metadata`.

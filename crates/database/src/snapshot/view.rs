@@ -17,13 +17,14 @@ use super::row::DocumentRow;
 use crate::database::Core;
 use crate::error::ReadError;
 use crate::identity::DatabaseId;
-use crate::record::{CollectionNumber, DocumentNumber, Etag, Record};
+use crate::record::{CollectionNumber, Record};
 use crate::store::trees::{
     COLLECTION_NAMES, COLLECTIONS, DOCUMENTS, ETAGS, IDS, MARKERS, SETTINGS, TOMBSTONES,
     collection_etags, decode_number, number_key, tree,
 };
 use crate::store::{CollectionRecord, State, identity_values};
 use crate::tombstone::{Tombstone, TombstoneRecord};
+use jackdaw_query::{DocumentNumber, Etag, Scope};
 
 /// A collection at the moment of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,11 +134,17 @@ impl Snapshot {
         &self,
         number: DocumentNumber,
     ) -> Result<Option<DocumentRow<'_>>, ReadError> {
-        let Some(bytes) = self.documents().get(&number_key(number))? else {
-            return Ok(None);
-        };
         self.core.hub.count_reads(1);
-        self.row(number, bytes).map(Some)
+        self.load(number)
+    }
+
+    /// [`Snapshot::get_by_number`] for the database itself: not counted.
+    pub(crate) fn load(
+        &self,
+        number: DocumentNumber,
+    ) -> Result<Option<DocumentRow<'_>>, ReadError> {
+        let bytes = self.documents().get(&number_key(number))?;
+        bytes.map(|bytes| self.row(number, bytes)).transpose()
     }
 
     fn row<'s>(
@@ -302,6 +309,62 @@ impl Snapshot {
         let bytes = collections.get(&number.to_be_bytes())?;
         let record = CollectionRecord::decode(bytes.ok_or_else(damaged)?)?;
         Ok(Some(info(CollectionNumber(number), record)))
+    }
+
+    /// Etags and numbers of the documents of `scope` changed after `after`, oldest change first.
+    pub(crate) fn changed(
+        &self,
+        scope: &Scope,
+        after: Etag,
+    ) -> Result<impl Iterator<Item = Result<(Etag, DocumentNumber), ReadError>> + '_, ReadError>
+    {
+        let etags = match scope {
+            Scope::All => Some(self.etags()),
+            Scope::Collection(name) => self.collection_etags(name)?,
+        };
+        let range = (Bound::Excluded(after.0), Bound::Unbounded);
+        let entries = etags.map(|etags| etags.range(range)).transpose()?;
+        Ok(entries.into_iter().flatten().map(|entry| {
+            let (etag, value) = entry?;
+            Ok((Etag(etag), decode_number(value)?))
+        }))
+    }
+
+    /// Etags of deletions after `after` and numbers of the documents of `scope` deleted by them.
+    pub(crate) fn removed(
+        &self,
+        scope: &Scope,
+        after: Etag,
+    ) -> Result<impl Iterator<Item = Result<(Etag, DocumentNumber), ReadError>> + '_, ReadError>
+    {
+        let (is_all, wanted) = match scope {
+            Scope::All => (true, None),
+            Scope::Collection(name) => (false, self.collection(name)?.map(|info| info.number)),
+        };
+        let records = self.tombstone_records(after)?;
+        Ok(records.filter_map(move |record| match record {
+            Ok((_, record)) if !is_all && Some(record.collection) != wanted => None,
+            Ok((etag, record)) => Some(Ok((etag, record.number))),
+            Err(error) => Some(Err(error)),
+        }))
+    }
+
+    /// Number of documents of `scope`. O(1).
+    pub(crate) fn count_of(&self, scope: &Scope) -> Result<u64, ReadError> {
+        match scope {
+            Scope::All => Ok(self.count()),
+            Scope::Collection(name) => Ok(self.collection(name)?.map_or(0, |info| info.count)),
+        }
+    }
+
+    /// Etag of the last change of `scope`, deletions included. O(1).
+    pub(crate) fn last_etag_of(&self, scope: &Scope) -> Result<Etag, ReadError> {
+        match scope {
+            Scope::All => Ok(self.last_etag),
+            Scope::Collection(name) => Ok(self
+                .collection(name)?
+                .map_or(Etag(0), |info| info.last_etag)),
+        }
     }
 
     /// All collections that ever had a document, in the order in which they came up.

@@ -21,8 +21,9 @@ use crate::error::{ReadError, WriteError};
 use crate::identity::DatabaseId;
 use crate::names::fold_id;
 use crate::prepared::{Action, IdForm, Item, Prepared};
-use crate::record::{CollectionNumber, DocumentNumber, Etag, Record, RecordHead};
+use crate::record::{CollectionNumber, Record, RecordHead};
 use crate::tombstone::TombstoneRecord;
+use jackdaw_query::{DocumentNumber, Etag};
 
 /// What a transaction's operation did.
 #[derive(Clone, Debug, Default)]

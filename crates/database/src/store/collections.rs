@@ -5,7 +5,8 @@ use jackdaw_storage::WriteTransaction;
 
 use super::trees::{COLLECTION_NAMES, COLLECTIONS};
 use crate::error::{ReadError, WriteError};
-use crate::record::{CollectionNumber, Etag};
+use crate::record::CollectionNumber;
+use jackdaw_query::Etag;
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 24;

@@ -3,7 +3,8 @@
 use jackdaw_storage::{ReadTransaction, StorageError, WriteTransaction};
 
 use crate::error::ReadError;
-use crate::record::{CollectionNumber, DocumentNumber};
+use crate::record::CollectionNumber;
+use jackdaw_query::DocumentNumber;
 
 /// Document number, big-endian, to record.
 pub(crate) const DOCUMENTS: &str = "documents";
@@ -21,6 +22,8 @@ pub(crate) const TOMBSTONES: &str = "tombstones";
 pub(crate) const IDENTITIES: &str = "identities";
 /// Name to progress of an import.
 pub(crate) const MARKERS: &str = "progress_markers";
+/// Number of an index, big-endian, to its definition.
+pub(crate) const INDEXES: &str = "indexes";
 /// Name to value, one of each kind.
 pub(crate) const SETTINGS: &str = "settings";
 
@@ -54,6 +57,7 @@ pub(crate) fn create(transaction: &mut WriteTransaction) -> Result<(), StorageEr
         TOMBSTONES,
         IDENTITIES,
         MARKERS,
+        INDEXES,
         SETTINGS,
     ] {
         transaction.tree_mut(name)?;

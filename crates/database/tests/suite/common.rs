@@ -13,9 +13,13 @@ use jackdaw_sim::SimVfs;
 use jackdaw_storage::Options;
 
 pub(crate) fn options() -> DatabaseOptions {
-    let mut options = DatabaseOptions::default();
-    options.documents = Options::small();
-    options
+    DatabaseOptions {
+        documents: Options::small(),
+        indexes: Options {
+            durability: jackdaw_io::Durability::None,
+            ..Options::small()
+        },
+    }
 }
 
 pub(crate) fn try_open(vfs: &Arc<SimVfs>) -> Result<Arc<Database>, jackdaw_database::OpenError> {

@@ -2,10 +2,13 @@
 //!
 //! `model` compares with plain maps over random changes, reopening and power loss; `documents`
 //! proves single facts about changes and listings; `sets` about databases as a whole; `imports`
-//! about bulk import.
+//! about bulk import, `queries` about indexes.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod common;
 mod documents;
 mod imports;
 mod model;
+mod queries;
 mod sets;

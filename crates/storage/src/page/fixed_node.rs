@@ -4,7 +4,7 @@
 //! Bytes: docs/format.md, fixed branch and fixed leaf pages.
 //!
 //! ```text
-//! header 32 (lower = value width, upper = 0, aux = count) | 0 u16, next_slot u16, run u16 | 0 to 64
+//! header 32 (lower = value width, aux = count) | 0 u16, next_slot u16, run u16 | zeros up to 64
 //! keys [u64; capacity] | values [[u8; width]; capacity]      capacity = 8128 / (8 + width)
 //! ```
 //!
@@ -355,7 +355,7 @@ pub(crate) fn validate_fixed(page: &Page) -> Result<(), DamageKind> {
     if width > FIXED_VALUE_BYTES_MAX || is_branch && width != size_of::<u64>() {
         return layout("value width", width);
     }
-    if count > capacity(width) || is_branch && count == 0 {
+    if count > capacity(width) || count == 0 {
         return layout("number of entries", count);
     }
     let node = FixedNode::of(page);

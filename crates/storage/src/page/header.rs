@@ -3,7 +3,7 @@
 //! Every layer of this crate uses it. Bytes: docs/format.md, page header.
 //!
 //! Invariants:
-//! - `Page` has alignment 1 and no padding, so any 8,192 bytes of a map or frame can be seen as one.
+//! - `Page` has alignment 1 and no padding: any 8,192 bytes of a map or frame can be seen as one.
 //! - `checksum` is 0 while a page is in memory; the flusher stamps its copy.
 
 use std::fmt;

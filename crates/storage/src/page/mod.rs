@@ -1,8 +1,8 @@
 //! Pages: 8 KiB units of the data file, how their bytes are laid out, and how they are reached.
 //!
 //! `header` is the 32 bytes all kinds share, `access` the traits through which trees see pages,
-//! `memory` those traits over plain memory; `node` and `node_mut` are branch and
-//! leaf pages, `key` and `search` find keys in them, `fixed_node` are pages of fixed trees; `validate` checks any page.
+//! `memory` those traits over plain memory. `node` and `node_mut` are branch and leaf pages, `key`
+//! and `search` find keys in them, `fixed_node` are pages of fixed trees. `validate` checks any.
 
 mod access;
 pub(crate) mod fixed_node;

@@ -6,7 +6,8 @@
 //! ```text
 //! header 32 | dead u16, next_slot u16, run u16, 0 u16 | first 24 bytes of the prefix: one line
 //! slots [u64] -> ... <- entries | prefix from byte 24 on
-//! slot  = first 6 suffix bytes, big-endian, zero padded (48 bits) | value kind (2) | 0 (1) | offset of entry (13)
+//! slot  = first 6 suffix bytes, big-endian, zero padded: 48 bits | 0, value kind, 0: 1 bit each
+//!         | where the entry starts: 13 bits
 //! entry = suffix length (11 bits), value length (13 bits): 3 bytes | suffix from byte 6 | value
 //! ```
 //!

@@ -110,7 +110,7 @@ impl<'a> NodeMut<'a> {
             && node.has_prefix_of(key)
             && entry_bytes(bytes.len() - node.prefix_len(), stored_len)
                 <= node.upper() - node.lower();
-        if !fits && !self.make_room(at, key, stored_len) {
+        if !fits && !self.make_room(key, stored_len) {
             return None;
         }
         let prefix_len = self.node().prefix_len();
@@ -167,7 +167,7 @@ impl<'a> NodeMut<'a> {
     /// Rebuilds the page so that the entry fits; false when it would not, and nothing changes.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, at: usize, sought: &SearchKey<'_>, stored_len: usize) -> bool {
+    fn make_room(&mut self, sought: &SearchKey<'_>, stored_len: usize) -> bool {
         let key = sought.bytes();
         let node = self.node();
         let first = node.first_key_slot();
@@ -183,16 +183,11 @@ impl<'a> NodeMut<'a> {
             self.rebuild(&key[..prefix_len]);
             return true;
         }
-        let low = if at <= first {
-            key.to_vec()
-        } else {
-            node.key(first).to_vec()
-        };
-        let prefix_len = if at >= count {
-            common_prefix_len(&low, key)
-        } else {
-            node.key(count - 1).common_prefix_len(&low)
-        };
+        let low = node.key(first).to_vec();
+        let prefix_len = node
+            .key(count - 1)
+            .common_prefix_len(&low)
+            .min(common_prefix_len(&low, key));
         let needed = prefix_tail_len(prefix_len)
             + encoded_bytes(&node, 0, count, prefix_len)
             + entry_bytes(key.len() - prefix_len, stored_len);

@@ -12,7 +12,7 @@ use crate::page::fixed_node::validate_fixed;
 use crate::page::key::HEAD_BYTES;
 use crate::page::node::{
     ENTRY_HEADER_BYTES, KEY_BYTES_MAX, NODE_HEADER_BYTES, Node, OverflowRef, SLOT_BYTES, Slot,
-    decode_entry_header, prefix_tail_len,
+    decode_entry_header, is_inline_length, prefix_tail_len,
 };
 use crate::page::{PAGE_BYTES, Page, PageKind};
 
@@ -63,8 +63,8 @@ fn validate_node(page: &Page) -> Result<(), DamageKind> {
         return Err(layout("start of the entries", upper));
     }
     let count = (lower - slots_at) / SLOT_BYTES;
-    if is_branch && count == 0 {
-        return Err(layout("number of children", 0));
+    if count == 0 {
+        return Err(layout("number of entries", 0));
     }
     let mut heap_bytes = 0;
     for at in 0..count {
@@ -78,7 +78,8 @@ fn validate_node(page: &Page) -> Result<(), DamageKind> {
     if heap_bytes + node.dead_bytes() != heap_end - upper {
         return Err(layout("number of dead bytes", node.dead_bytes()));
     }
-    validate_order(&node)
+    validate_order(&node)?;
+    validate_heap(&node)
 }
 
 /// Checks one entry; gives the heap bytes it takes.
@@ -112,7 +113,8 @@ fn validate_entry(
         (true, true) => return Err(layout("kind of a child", 1)),
         (true, false) => size_of::<u64>(),
         (false, true) => OverflowRef::BYTES,
-        (false, false) => stored_len,
+        (false, false) if is_inline_length(prefix_len + suffix_len, stored_len) => stored_len,
+        (false, false) => return Err(layout("length of a value", stored_len)),
     };
     if stored_len != expected_len {
         return Err(layout("length of a reference", stored_len));
@@ -148,15 +150,39 @@ fn validate_order(node: &Node<'_>) -> Result<(), DamageKind> {
     Ok(())
 }
 
-/// Checks that no two entries share bytes; part of `verify`, as no decoder depends on it.
-pub(crate) fn validate_heap(node: &Node<'_>) -> Result<(), DamageKind> {
-    let mut extents: Vec<(usize, usize)> = (0..node.count())
-        .map(|at| node.slot(at))
-        .map(|slot| (slot.offset(), slot.offset() + node.entry(slot).heap_bytes()))
-        .collect();
-    extents.sort_unstable();
-    match extents.windows(2).find(|pair| pair[0].1 > pair[1].0) {
-        Some(pair) => Err(layout("offset of an entry", pair[1].0)),
-        None => Ok(()),
+/// Checks that no two entries share bytes: a change of one must not damage another.
+fn validate_heap(node: &Node<'_>) -> Result<(), DamageKind> {
+    let mut starts = [0_u64; PAGE_BYTES / 64];
+    for at in 0..node.count() {
+        let offset = node.slot(at).offset();
+        let (word, bit) = (&mut starts[offset / 64], 1 << (offset % 64));
+        if *word & bit != 0 {
+            return Err(layout("offset of an entry", offset));
+        }
+        *word |= bit;
     }
+    for at in 0..node.count() {
+        let slot = node.slot(at);
+        let (from, to) = (
+            slot.offset() + 1,
+            slot.offset() + node.entry(slot).heap_bytes(),
+        );
+        // Bits from..to, word by word.
+        for (word, bits) in starts
+            .iter()
+            .enumerate()
+            .take(to.div_ceil(64))
+            .skip(from / 64)
+        {
+            let low = u64::MAX << from.saturating_sub(word * 64).min(63);
+            let high = u64::MAX >> (64 - (to - word * 64).min(64));
+            if bits & low & high != 0 {
+                return Err(layout("offset of an entry", slot.offset()));
+            }
+        }
+    }
+    Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ mod read;
 mod root;
 mod split;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod verify;
 mod write;
 

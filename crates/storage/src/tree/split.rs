@@ -7,7 +7,7 @@
 //! - The left page only loses slots: its entries stay where they are.
 //! - Every change of a branch page clears the leaf cache.
 
-use crate::error::StorageError;
+use crate::error::{DamageKind, StorageError};
 use crate::page::key::{SearchKey, common_prefix_len};
 use crate::page::node::Node;
 use crate::page::node_mut::{NodeMut, shared_prefix, shortest_separator, split_position};
@@ -97,7 +97,13 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
             node.remove(split_at, source.count());
             node.insert_child(at, separator, child)
         };
-        assert!(inserted, "half a branch has room for a separator");
+        if !inserted {
+            // Half a branch has room for a separator that is in its place.
+            return Err(StorageError::corrupt_page(
+                page,
+                DamageKind::KeyOrder { slot: at },
+            ));
+        }
         self.add_child(path, level, &up, right)
     }
 }

@@ -218,10 +218,11 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
         };
         let depth = self.state.root.depth();
         self.state.cache.clear();
-        let removed = self.free_subtree(root, depth)?;
-        debug_assert_eq!(removed, self.state.root.entry_count());
+        self.free_subtree(root, depth)?;
         self.state.root.set_root(PageNumber::NONE, 0);
-        self.state.root.remove_entries(removed);
+        self.state
+            .root
+            .remove_entries(self.state.root.entry_count());
         Ok(())
     }
 

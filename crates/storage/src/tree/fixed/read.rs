@@ -174,11 +174,6 @@ impl<'t, P: PageRead + ?Sized> FixedTree<'t, P> {
                 what: "a fixed tree",
                 target: number.0,
             }
-        } else if count == 0 {
-            DamageKind::Layout {
-                field: "number of entries",
-                actual: 0,
-            }
         } else if first < count && (node.key(first) < low || node.key(count - 1) > high) {
             DamageKind::KeyOrder { slot: first }
         } else if levels > 1 {

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Invariants:
-//! - A list has at least one value and at most [`LIST_BYTES_MAX`] bytes; a nested tree at least one.
+//! - A list has one value or more and at most [`LIST_BYTES_MAX`] bytes; a nested tree has one value
+//!   or more.
 
 use crate::error::{DamageKind, StorageError};
 use crate::page::{Key, PageNumber, PageRead};

@@ -1,0 +1,129 @@
+//! What an index is about: its name, the documents and the fields. Stored with the documents.
+
+use jackdaw_document::{Builder, Document, DocumentBuf, Value};
+use jackdaw_query::{FieldPath, IndexField, IndexRequirement, Scope};
+
+use crate::error::ReadError;
+
+const VERSION: i64 = 1;
+
+/// An automatic index, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexDefinition {
+    /// Its name: `Auto/Albums/ByArtistAndTitle`.
+    pub name: String,
+    /// Which documents are in it.
+    pub scope: Scope,
+    /// Which fields of them.
+    pub fields: Vec<IndexField>,
+}
+
+impl IndexDefinition {
+    pub(crate) fn new(requirement: IndexRequirement) -> IndexDefinition {
+        IndexDefinition {
+            name: requirement.name(),
+            scope: requirement.scope,
+            fields: requirement.fields,
+        }
+    }
+
+    /// Whether every query that `other` answers can be answered by this one too.
+    pub(crate) fn supersedes(&self, other: &IndexDefinition) -> bool {
+        self.is_of(&other.scope)
+            && other.fields.len() < self.fields.len()
+            && other.fields.iter().all(|field| self.fields.contains(field))
+    }
+
+    /// Whether it is about exactly these documents.
+    pub(crate) fn is_of(&self, scope: &Scope) -> bool {
+        match (&self.scope, scope) {
+            (Scope::All, Scope::All) => true,
+            (own @ Scope::Collection(_), Scope::Collection(name)) => own.contains(name),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn encode(&self) -> DocumentBuf {
+        let mut builder = Builder::new();
+        builder.begin_object().key("Version").long(VERSION);
+        builder.key("Name").string(&self.name).key("Collection");
+        match &self.scope {
+            Scope::All => builder.null(),
+            Scope::Collection(name) => builder.string(name),
+        };
+        builder.key("Fields").begin_array();
+        for field in &self.fields {
+            builder
+                .begin_object()
+                .key("Path")
+                .string(field.path.as_str());
+            builder.key("Exact").bool(field.exact).end_object();
+        }
+        builder.end_array().end_object();
+        builder.finish().expect("the calls are balanced")
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<IndexDefinition, ReadError> {
+        let damaged = || ReadError::damaged("the definition of an index");
+        let document = Document::open(bytes).map_err(|_| damaged())?;
+        read(document.root()).ok_or_else(damaged)
+    }
+}
+
+fn read(root: Value<'_>) -> Option<IndexDefinition> {
+    (root.get("Version")?.as_i64()? == VERSION).then_some(())?;
+    let scope = match root.get("Collection")? {
+        Value::Null => Scope::All,
+        name => Scope::Collection(name.as_str()?.to_owned()),
+    };
+    let field = |value: Value<'_>| {
+        Some(IndexField {
+            path: FieldPath::parse(value.get("Path")?.as_str()?),
+            exact: value.get("Exact")?.as_bool()?,
+        })
+    };
+    let fields = root.get("Fields")?.as_array()?;
+    Some(IndexDefinition {
+        name: root.get("Name")?.as_str()?.to_owned(),
+        scope,
+        fields: fields.iter().map(field).collect::<Option<_>>()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition(scope: Scope, fields: &[&str]) -> IndexDefinition {
+        let field = |path: &&str| IndexField {
+            path: FieldPath::parse(path),
+            exact: path.len() == 1,
+        };
+        IndexDefinition::new(IndexRequirement {
+            scope,
+            fields: fields.iter().map(field).collect(),
+        })
+    }
+
+    #[test]
+    fn definitions_read_back() {
+        for definition in [
+            definition(Scope::All, &["Lines[].Product", "N"]),
+            definition(Scope::Collection("Albums".to_owned()), &["@metadata.@id"]),
+        ] {
+            let bytes = definition.encode().into_bytes();
+            assert_eq!(IndexDefinition::decode(&bytes).unwrap(), definition);
+            assert!(IndexDefinition::decode(&bytes[..bytes.len() - 1]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_larger_index_of_the_same_documents_supersedes() {
+        let albums = || Scope::Collection("Albums".to_owned());
+        let small = definition(albums(), &["Artist"]);
+        let large = definition(Scope::Collection("albums".to_owned()), &["Artist", "Title"]);
+        assert!(large.supersedes(&small));
+        assert!(!small.supersedes(&large) && !small.supersedes(&small));
+        assert!(!definition(Scope::All, &["Artist", "Title"]).supersedes(&small));
+    }
+}
