@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use jackdaw_cli::demo::DemoArchive;
 use jackdaw_cli::import::albums::AlbumParser;
 use jackdaw_cli::import::archive::{ByteSource, TarItem, TarReader, open_stream};
-use jackdaw_cli::import::parse::{EntryParser, NewDocument};
+use jackdaw_cli::import::parse::{EntryParser, OwnedDocument};
 
 /// Longest entry of an archive that is read.
 const ENTRY_BYTES_MAX: u64 = 16 << 20;
@@ -52,15 +52,16 @@ impl Albums {
         })
     }
 
-    fn next_album(&mut self) -> Result<Option<NewDocument>> {
+    fn next_album(&mut self) -> Result<Option<OwnedDocument>> {
         loop {
             self.content.clear();
             match self.entries.next_item(&mut self.content, ENTRY_BYTES_MAX)? {
                 TarItem::End => return Ok(None),
                 TarItem::TooLong { .. } | TarItem::Damaged { .. } => {}
                 TarItem::File { name } => {
-                    if let Ok(album) = self.parser.parse(&name, &self.content) {
-                        return Ok(Some(album));
+                    let mut albums: Vec<OwnedDocument> = Vec::new();
+                    if self.parser.parse(&name, &self.content, &mut albums).is_ok() {
+                        return Ok(albums.pop());
                     }
                 }
             }
@@ -69,7 +70,7 @@ impl Albums {
 }
 
 impl Iterator for Albums {
-    type Item = Result<NewDocument>;
+    type Item = Result<OwnedDocument>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_album().transpose()

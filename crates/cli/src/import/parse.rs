@@ -1,6 +1,6 @@
 //! The parse stage's seam: entries in, documents out.
 
-use jackdaw_document::Document;
+use jackdaw_document::{Document, DocumentBuf};
 
 use super::skip::SkipReason;
 
@@ -20,6 +20,17 @@ pub struct NewDocument<'d> {
     pub body: Document<'d>,
 }
 
+/// A document of its own, for programs that store documents in their own way.
+#[derive(Clone, Debug)]
+pub struct OwnedDocument {
+    /// See [`NewDocument::id`].
+    pub id: String,
+    /// See [`NewDocument::collection`].
+    pub collection: String,
+    /// See [`NewDocument::body`].
+    pub body: DocumentBuf,
+}
+
 /// Documents that will be stored together.
 pub trait DocumentBatch: Send + 'static {
     /// Adds a document.
@@ -30,6 +41,22 @@ pub trait DocumentBatch: Send + 'static {
 
     /// Number of documents.
     fn document_count(&self) -> usize;
+}
+
+/// Documents one by one, without further metadata.
+impl DocumentBatch for Vec<OwnedDocument> {
+    fn put(&mut self, document: NewDocument<'_>) -> Result<(), SkipReason> {
+        self.push(OwnedDocument {
+            id: document.id.to_owned(),
+            collection: document.collection.to_owned(),
+            body: document.body.to_buf(),
+        });
+        Ok(())
+    }
+
+    fn document_count(&self) -> usize {
+        self.len()
+    }
 }
 
 /// Makes documents of entries. Each parse thread has its own.
