@@ -29,6 +29,7 @@ use crate::query::{self, QueryRequest, QueryResult};
 use crate::snapshot::{CollectionNames, Snapshot};
 use crate::store::trees::{self, SETTINGS, tree};
 use crate::store::{Applied, State, apply, set_identity};
+use crate::verify::{self, DatabaseReport};
 use jackdaw_query::{Etag, QueryError, RowSink};
 
 const ID_KEY: &[u8] = b"database_id";
@@ -343,6 +344,15 @@ impl Database {
     #[must_use]
     pub fn wait_for_indexes(&self, timeout: Duration) -> bool {
         self.indexes.wait(self.core.hub.last_etag(), timeout)
+    }
+
+    /// Looks at every document through every tree that should know it, and at every index. Reads
+    /// all of the database; changes go on meanwhile.
+    ///
+    /// # Errors
+    /// When looking itself failed. What is wrong is in the report, not an error.
+    pub fn verify(&self) -> Result<DatabaseReport, ReadError> {
+        verify::verify(&self.read()?, &self.indexes)
     }
 
     /// Calls `callback` after each durable change until the listener is dropped. It runs on a

@@ -36,7 +36,8 @@ impl Drop for Directory {
             && let Err(error) = self.vfs.remove_directory(&self.path)
         {
             // The next opening of what holds it removes directories it does not know.
-            tracing::warn!(path = %self.path.display(), %error, "a deleted directory stays on disk");
+            let path = self.path.display();
+            tracing::warn!(%path, %error, "a deleted directory stays on disk");
         }
     }
 }

@@ -3,7 +3,8 @@
 //! Texts are sentences for users and operators; the server maps each variant to its external name.
 //!
 //! Invariants:
-//! - An error of a batch means that nothing of the batch was written, except [`WriteError::Unknown`].
+//! - An error of a batch means that nothing of the batch was written, except
+//!   [`WriteError::Unknown`].
 
 use jackdaw_storage::{OpenError as StorageOpenError, StorageError};
 
@@ -17,13 +18,18 @@ pub enum ReadError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// A stored record contradicts its format or the other trees: restore it from a backup.
-    #[error("{what} is damaged{}", number.map(|n| format!(" (document number {})", n.0)).unwrap_or_default())]
+    #[error("{what} is damaged{}", numbered(*number))]
     Damaged {
         /// What is damaged.
         what: &'static str,
         /// The document, when it is about one.
         number: Option<DocumentNumber>,
     },
+}
+
+fn numbered(number: Option<DocumentNumber>) -> String {
+    let text = number.map(|number| format!(" (document number {})", number.0));
+    text.unwrap_or_default()
 }
 
 impl ReadError {

@@ -30,6 +30,7 @@ mod snapshot;
 mod source;
 mod store;
 mod tombstone;
+mod verify;
 
 pub use changes::{Change, Counters, Listener};
 pub use command::{Command, CommandResult};
@@ -49,3 +50,4 @@ pub use query::{QueryRequest, QueryResult};
 pub use set::{DatabaseEntry, DatabaseSet};
 pub use snapshot::{CollectionInfo, DocumentRow, PrefixQuery, Snapshot};
 pub use tombstone::Tombstone;
+pub use verify::DatabaseReport;

@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn own_fields_are_dropped_and_the_rest_kept_in_order() {
         check(
-            r#"{"Raven-Type":"User","@collection":"Users","@id":"x","@nested":{"a":[1]},"@flags":"F"}"#,
+            r#"{"Type":"User","@collection":"Users","@id":"x","@nested":{"a":[1]},"@flags":"F"}"#,
             "Users",
-            r#"{"Raven-Type":"User","@nested":{"a":[1]}}"#,
+            r#"{"Type":"User","@nested":{"a":[1]}}"#,
         );
         check(r#"{"@collection":"Users"}"#, "Users", "");
         check(r#"{"@collection":null}"#, "@empty", "");

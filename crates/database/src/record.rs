@@ -102,6 +102,11 @@ impl<'a> Record<'a> {
         (!self.metadata.is_empty()).then(|| Document::trusted(self.metadata))
     }
 
+    /// Metadata and body as they are stored.
+    pub(crate) fn stored_bytes(&self) -> (&'a [u8], &'a [u8]) {
+        (self.metadata, self.body)
+    }
+
     /// The document without its metadata.
     pub(crate) fn body(&self) -> Document<'a> {
         Document::trusted(self.body)

@@ -270,7 +270,8 @@ impl DatabaseSet {
                 let path = self.database_directory(known.number);
                 if let Err(error) = self.vfs.remove_directory(&path) {
                     // The next opening of the set removes what it does not know.
-                    tracing::warn!(path = %path.display(), %error, "a deleted database stays on disk");
+                    let path = path.display();
+                    tracing::warn!(%path, %error, "a deleted database stays on disk");
                 }
             }
         }

@@ -103,7 +103,7 @@ impl Indexes {
         Ok(index)
     }
 
-    fn all(&self) -> Vec<Arc<Index>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Index>> {
         self.all
             .read()
             .unwrap_or_else(PoisonError::into_inner)

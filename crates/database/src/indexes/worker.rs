@@ -108,8 +108,8 @@ impl Worker {
                 Ok(true) => {}
                 Ok(false) => self.rest(),
                 Err(error) if error.may_pass() => {
-                    tracing::warn!(index = %self.index.definition.name, %error, "indexing is retried");
                     let index = &self.index;
+                    tracing::warn!(index = %index.definition.name, %error, "retrying");
                     self.core.hub.wait(Some(RETRY), |_| index.is_stopping());
                 }
                 Err(error) => return self.index.fail(&error.to_string()),
@@ -131,7 +131,9 @@ impl Worker {
         let hub = &self.core.hub;
         hub.wait(None, |last| last > seen || index.is_stopping());
         hub.wait(Some(GATHER), |last| {
-            index.is_stopping() || index.is_awaited() || last.0 - seen.0 >= GATHER_ETAGS_MAX
+            index.is_stopping()
+                || index.is_awaited()
+                || last.0.saturating_sub(seen.0) >= GATHER_ETAGS_MAX
         });
     }
 
@@ -146,7 +148,7 @@ impl Worker {
             filled.map_or((snapshot.last_etag(), true), |up_to| (up_to, false))
         };
         let count = self.batch.len();
-        if count == 0 && is_all && up_to.0 - after.0 < IDLE_ETAGS_MAX {
+        if count == 0 && is_all && up_to.0.saturating_sub(after.0) < IDLE_ETAGS_MAX {
             self.seen = up_to;
             self.index.update(|progress| progress.caught_up_to = up_to);
             return Ok(false);

@@ -47,6 +47,7 @@ pub struct Snapshot {
     ids: TreeRoot,
     etags: TreeRoot,
     last_etag: Etag,
+    last_number: DocumentNumber,
 }
 
 impl Snapshot {
@@ -56,11 +57,13 @@ impl Snapshot {
     ) -> Result<Snapshot, ReadError> {
         let etags = transaction.fixed_tree(ETAGS)?;
         let etags = etags.ok_or_else(|| ReadError::damaged("the list of trees"))?;
+        let state = State::load(&tree(&transaction, SETTINGS)?)?;
         Ok(Snapshot {
             documents: *tree(&transaction, DOCUMENTS)?.root(),
             ids: *tree(&transaction, IDS)?.root(),
             etags: *etags.root(),
-            last_etag: State::load(&tree(&transaction, SETTINGS)?)?.last_etag,
+            last_etag: state.last_etag,
+            last_number: state.last_number,
             names: CollectionNames::load(&tree(&transaction, COLLECTIONS)?, &core.names)?,
             transaction,
             core,
@@ -309,6 +312,54 @@ impl Snapshot {
         let bytes = collections.get(&number.to_be_bytes())?;
         let record = CollectionRecord::decode(bytes.ok_or_else(damaged)?)?;
         Ok(Some(info(CollectionNumber(number), record)))
+    }
+
+    /// Numbers and records of all documents, by number.
+    pub(crate) fn records(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(DocumentNumber, &[u8]), ReadError>>, ReadError> {
+        let entries = self.documents().iter()?;
+        let mut key_bytes = Vec::new();
+        Ok(entries.map(move |entry| {
+            let (key, value) = entry?;
+            key.copy_to(&mut key_bytes);
+            let key = <[u8; 8]>::try_from(&key_bytes[..]);
+            let key = key.map_err(|_| ReadError::damaged("the number of a document"))?;
+            Ok((DocumentNumber(u64::from_be_bytes(key)), value))
+        }))
+    }
+
+    /// Number of ids and of etags.
+    pub(crate) fn entry_counts(&self) -> (u64, u64) {
+        (self.ids.entry_count(), self.etags.entry_count())
+    }
+
+    /// Number of etags of a collection.
+    pub(crate) fn etag_count(&self, number: CollectionNumber) -> Result<u64, ReadError> {
+        let etags = self.transaction.fixed_tree(&collection_etags(number))?;
+        Ok(etags.map_or(0, |etags| etags.len()))
+    }
+
+    /// The document whose last change has this etag.
+    pub(crate) fn number_at(&self, etag: Etag) -> Result<Option<DocumentNumber>, ReadError> {
+        self.etags().get(etag.0)?.map(decode_number).transpose()
+    }
+
+    /// The document of a collection whose last change has this etag.
+    pub(crate) fn number_in(
+        &self,
+        collection: CollectionNumber,
+        etag: Etag,
+    ) -> Result<Option<DocumentNumber>, ReadError> {
+        match self.transaction.fixed_tree(&collection_etags(collection))? {
+            Some(etags) => etags.get(etag.0)?.map(decode_number).transpose(),
+            None => Ok(None),
+        }
+    }
+
+    /// The last number given to a document.
+    pub(crate) fn last_number(&self) -> DocumentNumber {
+        self.last_number
     }
 
     /// Etags and numbers of the documents of `scope` changed after `after`, oldest change first.

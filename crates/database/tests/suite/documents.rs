@@ -7,7 +7,7 @@ use jackdaw_base::time::UnixTicks;
 use jackdaw_database::{
     Command, CommandResult, Etag, HiloRange, HiloRequest, PrefixQuery, WriteError,
 };
-use jackdaw_sim::SimVfs;
+use jackdaw_sim::{Fault, FaultError, OperationKind, SimVfs};
 
 use crate::common::{by_prefix, delete, ids, json, open, put, put_if, store, text};
 
@@ -34,9 +34,11 @@ fn a_document_comes_back_with_its_metadata_behind() {
     let snapshot = database.read().unwrap();
     let row = snapshot.get("users/1").unwrap().unwrap();
     assert_eq!(*change_vector, format!("A:1-{}", database.id()));
-    let expected = format!(
-        r#"{{"b":1.10,"a":[null],"@metadata":{{"@collection":"Users","Type":"User","@nested":{{"a":1}},"@change-vector":"{change_vector}","@id":"Users/1","@last-modified":"{last_modified}"}}}}"#
+    let own = r#""@collection":"Users","Type":"User","@nested":{"a":1}"#;
+    let ours = format!(
+        r#""@change-vector":"{change_vector}","@id":"Users/1","@last-modified":"{last_modified}""#
     );
+    let expected = format!(r#"{{"b":1.10,"a":[null],"@metadata":{{{own},{ours}}}}}"#);
     assert_eq!(text(&row), expected);
     assert!(snapshot.get("users/2").unwrap().is_none());
     let mut only = Vec::new();
@@ -367,4 +369,34 @@ fn a_snapshot_stays_as_it_was() {
     assert!(before.collection("Bs").unwrap().is_none());
     drop(database);
     assert_eq!(ids(before.latest().unwrap()), ["a"]);
+}
+
+#[test]
+fn a_disk_that_fails_loses_nothing_that_was_answered() {
+    for nth in 1..8 {
+        let vfs = SimVfs::new(nth);
+        let database = open(&vfs);
+        store(&database, "kept", "", "{}");
+        let kinds = [
+            OperationKind::Write,
+            OperationKind::Sync,
+            OperationKind::Allocate,
+        ];
+        vfs.inject(Fault::nth(&kinds, nth, FaultError::Device).on("documents"));
+        let mut kept = 1;
+        for n in 0..10 {
+            match database.batch(vec![put(&format!("n/{n}"), "Ns", "{}")]) {
+                Ok(_) => kept += 1,
+                Err(WriteError::NotCommitted(_) | WriteError::Unknown(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert_eq!(database.read().unwrap().count(), kept);
+        vfs.clear_faults();
+        drop(database);
+        let database = open(&vfs);
+        assert!(database.read().unwrap().count() >= kept);
+        assert!(database.verify().unwrap().is_sound());
+        store(&database, "more", "", "{}");
+    }
 }

@@ -161,6 +161,12 @@ fn step(rng: &mut Rng, database: &Database, model: &mut Model) {
     }
 }
 
+fn check_sound(database: &Database) {
+    let report = database.verify().unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!(report.documents, database.read().unwrap().count());
+}
+
 #[test]
 fn the_database_is_what_the_model_says() {
     for seed in 0..6 {
@@ -179,6 +185,7 @@ fn the_database_is_what_the_model_says() {
         }
         let report = database.documents().check(CheckLevel::Full).unwrap();
         assert!(report.damages.is_empty(), "{:?}", report.damages);
+        check_sound(&database);
     }
 }
 
@@ -216,6 +223,7 @@ fn power_loss_leaves_whole_batches_and_all_that_were_acknowledged() {
             .check(&snapshot);
         drop(snapshot);
         let mut model = survivor.unwrap().clone();
+        check_sound(&database_after);
         step(&mut rng, &database_after, &mut model);
         model.check(&database_after.read().unwrap());
         drop(database);

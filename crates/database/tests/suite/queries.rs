@@ -11,7 +11,7 @@ use jackdaw_database::{
     Database, Importer, Outcome, QueryError, QueryRequest, QueryResult, RowBuffer,
 };
 use jackdaw_io::Vfs;
-use jackdaw_sim::{CrashChoice, Rng, SimVfs};
+use jackdaw_sim::{CrashChoice, Fault, FaultError, OperationKind, Rng, SimVfs};
 
 use crate::common::{delete, json, open, put, store};
 
@@ -244,6 +244,35 @@ fn a_damaged_index_is_made_again() {
     };
     let answered = (0..5).find_map(|_| try_query(&database, &request).ok());
     assert_eq!(answered.expect("heals").1, ["a/7"]);
+}
+
+#[test]
+fn an_index_whose_disk_fails_is_replaced_and_documents_go_on() {
+    let vfs = SimVfs::new(8);
+    let database = open(&vfs);
+    store(&database, "a/1", "Ants", r#"{"n":1}"#);
+    assert_eq!(query(&database, "from Ants where n = 1").1, ["a/1"]);
+    let kinds = [OperationKind::Write, OperationKind::Sync];
+    vfs.inject(
+        Fault::nth(&kinds, 1, FaultError::Device)
+            .on("indexes/1")
+            .sticky(),
+    );
+    for n in 2..40 {
+        store(&database, &format!("a/{n}"), "Ants", r#"{"n":1}"#);
+    }
+    let _ = database.wait_for_indexes(LONG);
+    assert!(database.indexes().unwrap()[0].failure.is_some());
+    let (result, ids) = query(&database, "from Ants where n = 1");
+    assert!(result.has_created_index);
+    assert_eq!(ids.len(), 39);
+    let infos = database.indexes().unwrap();
+    assert_eq!(
+        (infos.len(), infos[0].number, infos[0].entry_count),
+        (1, 2, 39)
+    );
+    drop(database);
+    assert!(!vfs.exists(Path::new("/music/indexes/1")).unwrap());
 }
 
 #[derive(Clone, Debug)]
