@@ -8,12 +8,12 @@
 //! does not depend on case, and ordered so that a prefix is a range.
 #![expect(clippy::print_stdout, reason = "an example talks on standard output")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use jackdaw_document::DocumentBuf;
-use jackdaw_examples::Albums;
+use jackdaw_examples::{Albums, albums_of_arguments, new_directory};
 use jackdaw_io::RealVfs;
 use jackdaw_storage::{Environment, Options, ReadTransaction, WriteTransaction};
 
@@ -22,36 +22,18 @@ const BY_DISC_ID: &str = "ix_diskids";
 const BY_ARTIST: &str = "ix_artists";
 const BY_TITLE: &str = "ix_titles";
 
-const INVENTED_ALBUMS: u64 = 20_000;
 const BATCHES: &[usize] = &[100, 1_000];
 /// Keys of a tree have a longest length; what stands behind it does not tell titles apart.
 const KEY_BYTES_MAX: usize = 512;
 
 fn main() -> Result<()> {
-    let argument = std::env::args().nth(1);
     for batch in BATCHES {
-        let albums = match argument.as_deref() {
-            None => Albums::invented(INVENTED_ALBUMS)?,
-            Some(text) => match text.parse() {
-                Ok(count) => Albums::invented(count)?,
-                Err(_) => Albums::of_archive(Path::new(text))?,
-            },
-        };
-        let directory = new_directory(*batch)?;
-        let written = import(&directory, albums, *batch)?;
+        let directory = new_directory(&format!("storage-{batch}"))?;
+        let written = import(&directory, albums_of_arguments()?, *batch)?;
         ask(&directory, &written)?;
         std::fs::remove_dir_all(&directory)?;
     }
     Ok(())
-}
-
-fn new_directory(batch: usize) -> Result<PathBuf> {
-    let name = format!("jackdaw-freedb-{}-{batch}", std::process::id());
-    let directory = std::env::temp_dir().join(name);
-    if directory.exists() {
-        std::fs::remove_dir_all(&directory)?;
-    }
-    Ok(directory)
 }
 
 /// What to look for afterwards: values of some album in the middle.

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -11,11 +11,68 @@ use anyhow::{Context, Result};
 use jackdaw_cli::demo::DemoArchive;
 use jackdaw_cli::import::albums::AlbumParser;
 use jackdaw_cli::import::archive::{ByteSource, TarItem, TarReader, open_stream};
-use jackdaw_cli::import::parse::{EntryParser, OwnedDocument};
+use jackdaw_cli::import::parse::{DocumentBatch, EntryParser, NewDocument};
+use jackdaw_cli::import::skip::SkipReason;
+use jackdaw_document::DocumentBuf;
 
 /// Longest entry of an archive that is read.
 const ENTRY_BYTES_MAX: u64 = 16 << 20;
 const SEED: u64 = 1;
+const INVENTED_ALBUMS: u64 = 20_000;
+
+/// The albums that the program's argument names: a number of invented ones, or an archive.
+///
+/// # Errors
+/// When the archive cannot be read.
+pub fn albums_of_arguments() -> Result<Albums> {
+    let Some(argument) = std::env::args().nth(1) else {
+        return Albums::invented(INVENTED_ALBUMS);
+    };
+    match argument.parse() {
+        Ok(count) => Albums::invented(count),
+        Err(_) => Albums::of_archive(Path::new(&argument)),
+    }
+}
+
+/// A directory for this run of an example, which does not exist yet.
+///
+/// # Errors
+/// When what an earlier run left cannot be removed.
+pub fn new_directory(purpose: &str) -> Result<PathBuf> {
+    let name = format!("jackdaw-example-{}-{purpose}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    if directory.exists() {
+        std::fs::remove_dir_all(&directory)?;
+    }
+    Ok(directory)
+}
+
+/// An album: the document that the importer makes of an entry.
+#[derive(Clone, Debug)]
+pub struct Album {
+    /// Its id: category and name of the entry.
+    pub id: String,
+    /// `{DiscIds, Artist, Title, Year, Genre, Category, Tracks, LengthInSeconds}`.
+    pub body: DocumentBuf,
+}
+
+/// Takes the one document that the parser makes of an entry.
+#[derive(Default)]
+struct Parsed(Option<Album>);
+
+impl DocumentBatch for Parsed {
+    fn put(&mut self, document: NewDocument<'_>) -> Result<(), SkipReason> {
+        self.0 = Some(Album {
+            id: document.id.to_owned(),
+            body: document.body.to_buf(),
+        });
+        Ok(())
+    }
+
+    fn document_count(&self) -> usize {
+        usize::from(self.0.is_some())
+    }
+}
 
 /// The albums of an archive, one after the other. Entries that are no albums are passed over.
 pub struct Albums {
@@ -52,16 +109,16 @@ impl Albums {
         })
     }
 
-    fn next_album(&mut self) -> Result<Option<OwnedDocument>> {
+    fn next_album(&mut self) -> Result<Option<Album>> {
         loop {
             self.content.clear();
             match self.entries.next_item(&mut self.content, ENTRY_BYTES_MAX)? {
                 TarItem::End => return Ok(None),
                 TarItem::TooLong { .. } | TarItem::Damaged { .. } => {}
                 TarItem::File { name } => {
-                    let mut albums: Vec<OwnedDocument> = Vec::new();
-                    if self.parser.parse(&name, &self.content, &mut albums).is_ok() {
-                        return Ok(albums.pop());
+                    let mut parsed = Parsed::default();
+                    if self.parser.parse(&name, &self.content, &mut parsed).is_ok() {
+                        return Ok(parsed.0);
                     }
                 }
             }
@@ -70,7 +127,7 @@ impl Albums {
 }
 
 impl Iterator for Albums {
-    type Item = Result<OwnedDocument>;
+    type Item = Result<Album>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_album().transpose()
