@@ -143,28 +143,34 @@ fn byte_keys(criterion: &mut Criterion, name: &str, make: fn(u64) -> Key) {
 }
 
 fn fixed(criterion: &mut Criterion) {
-    let mut pages = MemoryPages::new();
-    let mut state = TreeState::new(TreeRoot::empty_fixed(8));
+    let empty = || (MemoryPages::new(), TreeState::new(TreeRoot::empty_fixed(8)));
+    let append = |(pages, state): &mut (MemoryPages, TreeState), from: u64| {
+        let mut tree = FixedTreeMut::new(pages, state);
+        for key in from..from + BATCH as u64 {
+            tree.put(key, &key.to_le_bytes()).expect("memory does not fail");
+        }
+    };
+    let mut full = empty();
+    (0..ENTRIES).step_by(BATCH).for_each(|from| append(&mut full, from));
     let mut group = criterion.benchmark_group("fixed");
     group.throughput(Throughput::Elements(BATCH as u64));
     group.bench_function("append", |bencher| {
-        let mut next = 0_u64;
+        let (mut target, mut next) = (empty(), 0);
         bencher.iter(|| {
-            let mut tree = FixedTreeMut::new(&mut pages, &mut state);
-            for key in next..next + BATCH as u64 {
-                tree.put(key, &key.to_le_bytes())
-                    .expect("memory does not fail");
+            if next == ENTRIES {
+                (target, next) = (empty(), 0);
             }
+            append(&mut target, next);
             next += BATCH as u64;
         });
     });
     group.bench_function("get", |bencher| {
-        let tree = FixedTree::new(&pages, state.root);
+        let tree = FixedTree::new(&full.0, full.1.root);
         let mut step = 0;
         bencher.iter(|| {
             for _ in 0..BATCH {
                 step += 1;
-                let _ = black_box(tree.get(scramble(step) % tree.len()));
+                let _ = black_box(tree.get(scramble(step) % ENTRIES));
             }
         });
     });
