@@ -147,11 +147,14 @@ fn fixed(criterion: &mut Criterion) {
     let append = |(pages, state): &mut (MemoryPages, TreeState), from: u64| {
         let mut tree = FixedTreeMut::new(pages, state);
         for key in from..from + BATCH as u64 {
-            tree.put(key, &key.to_le_bytes()).expect("memory does not fail");
+            tree.put(key, &key.to_le_bytes())
+                .expect("memory does not fail");
         }
     };
     let mut full = empty();
-    (0..ENTRIES).step_by(BATCH).for_each(|from| append(&mut full, from));
+    (0..ENTRIES)
+        .step_by(BATCH)
+        .for_each(|from| append(&mut full, from));
     let mut group = criterion.benchmark_group("fixed");
     group.throughput(Throughput::Elements(BATCH as u64));
     group.bench_function("append", |bencher| {

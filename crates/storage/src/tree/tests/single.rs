@@ -418,3 +418,58 @@ fn damaged_trees_are_errors() {
     }
     fixture.verify();
 }
+
+#[test]
+fn verify_names_what_is_wrong() {
+    use crate::error::DamageKind;
+    use crate::page::{PageRead, PageWrite};
+    let damage_of = |fixture: &Fixture| match fixture.tree().verify() {
+        Err(StorageError::Corrupt(damage)) => damage.what,
+        other => panic!("{other:?}"),
+    };
+    // Two leaves in each other's place, each sound by itself.
+    let mut fixture = filled(5_000);
+    let (a, b) = (crate::PageNumber(1), crate::PageNumber(2));
+    let (mut left, mut right) = (
+        *fixture.pages.page(a).unwrap(),
+        *fixture.pages.page(b).unwrap(),
+    );
+    left.header_mut().page_number = b.0.into();
+    right.header_mut().page_number = a.0.into();
+    *fixture.pages.page_mut(a).unwrap() = right;
+    assert!(matches!(damage_of(&fixture), DamageKind::KeyOrder { .. }));
+    *fixture.pages.page_mut(a).unwrap() = left;
+    assert_eq!(
+        damage_of(&fixture),
+        DamageKind::PageNumber {
+            expected: 1,
+            actual: 2
+        }
+    );
+    // A count that lost one.
+    let mut fixture = filled(5_000);
+    fixture.state.root.remove_entries(1);
+    assert!(matches!(
+        damage_of(&fixture),
+        DamageKind::Count {
+            expected: 4_999,
+            ..
+        }
+    ));
+    let mut fixture = filled(5_000);
+    fixture.state.root.remove_pages(1);
+    assert!(matches!(damage_of(&fixture), DamageKind::Count { .. }));
+    // A long value whose run says another length.
+    let mut fixture = Fixture::new();
+    fixture.tree_mut().put(b"long", &[1; 9_000]).unwrap();
+    let run = fixture.pages.run_mut(crate::PageNumber(1), 2).unwrap();
+    run[26] ^= 1;
+    assert!(matches!(
+        damage_of(&fixture),
+        DamageKind::Count {
+            expected: 9_000,
+            ..
+        }
+    ));
+    assert!(fixture.tree().get(b"long").is_err());
+}
