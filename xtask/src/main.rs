@@ -8,9 +8,11 @@
     reason = "a command-line tool talks on standard output"
 )]
 
+mod bench;
 mod ci;
 mod process;
 mod repository;
+mod studio;
 mod test;
 mod tidy;
 
@@ -42,6 +44,18 @@ const COMMANDS: &[Command] = &[
         summary: ci::SUMMARY,
         help: ci::HELP,
         run: ci::run,
+    },
+    Command {
+        name: "bench",
+        summary: bench::SUMMARY,
+        help: bench::HELP,
+        run: bench::run,
+    },
+    Command {
+        name: "studio",
+        summary: studio::SUMMARY,
+        help: studio::HELP,
+        run: studio::run,
     },
 ];
 

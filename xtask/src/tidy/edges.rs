@@ -31,7 +31,7 @@ const BESIDE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Crates that stand on top and may use everything, all but the first also the command line's parts.
+/// Crates that stand on top and may use everything; all but the first may use the first, too.
 const TOPS: &[&str] = &[
     "jackdaw-cli",
     "jackdaw-examples",

@@ -1,0 +1,30 @@
+//! `cargo xtask bench`: builds what it measures, runs it several times in turn, shows medians.
+
+mod storage;
+mod table;
+
+use anyhow::{Result, bail};
+
+pub(crate) const SUMMARY: &str = "measures the engine, beside its peers";
+
+pub(crate) const HELP: &str = "\
+cargo xtask bench storage [--workload NAME]... [--engine NAME]... [--items N]
+                          [--per-transaction N] [--repetitions N] [--durability full|none]
+                          [--directory DIR] [--json FILE]
+
+Builds the binary and benches/compare, then runs each workload on each engine in turn (A B C, A B C,
+A B C), every run in a process and a directory of its own, and prints the medians with their ratios
+to Jackdaw's.
+  --workload     seq, random, one-transaction, small, small-16, read, scan, large, delete (all)
+  --engine       jackdaw, lmdb, redb (all)
+  --repetitions  3
+  --directory    where the files go: a folder on the disk to be measured (target/bench)
+  --json         where every single measurement is written (target/bench/storage.json)";
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    match arguments.split_first() {
+        Some((name, rest)) if name == "storage" => storage::run(rest),
+        Some((name, _)) => bail!("there is no bench `{name}`; see `cargo xtask bench --help`"),
+        None => bail!("name a bench; see `cargo xtask bench --help`"),
+    }
+}
