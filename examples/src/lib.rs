@@ -11,9 +11,7 @@ use anyhow::{Context, Result};
 use jackdaw_cli::demo::DemoArchive;
 use jackdaw_cli::import::albums::AlbumParser;
 use jackdaw_cli::import::archive::{ByteSource, TarItem, TarReader, open_stream};
-use jackdaw_cli::import::parse::{DocumentBatch, EntryParser, NewDocument};
-use jackdaw_cli::import::skip::SkipReason;
-use jackdaw_document::DocumentBuf;
+use jackdaw_cli::import::parse::{EntryParser, OwnedDocument};
 
 /// Longest entry of an archive that is read.
 const ENTRY_BYTES_MAX: u64 = 16 << 20;
@@ -45,33 +43,6 @@ pub fn new_directory(purpose: &str) -> Result<PathBuf> {
         std::fs::remove_dir_all(&directory)?;
     }
     Ok(directory)
-}
-
-/// An album: the document that the importer makes of an entry.
-#[derive(Clone, Debug)]
-pub struct Album {
-    /// Its id: category and name of the entry.
-    pub id: String,
-    /// `{DiscIds, Artist, Title, Year, Genre, Category, Tracks, LengthInSeconds}`.
-    pub body: DocumentBuf,
-}
-
-/// Takes the one document that the parser makes of an entry.
-#[derive(Default)]
-struct Parsed(Option<Album>);
-
-impl DocumentBatch for Parsed {
-    fn put(&mut self, document: NewDocument<'_>) -> Result<(), SkipReason> {
-        self.0 = Some(Album {
-            id: document.id.to_owned(),
-            body: document.body.to_buf(),
-        });
-        Ok(())
-    }
-
-    fn document_count(&self) -> usize {
-        usize::from(self.0.is_some())
-    }
 }
 
 /// The albums of an archive, one after the other. Entries that are no albums are passed over.
@@ -109,7 +80,7 @@ impl Albums {
         })
     }
 
-    fn next_album(&mut self) -> Result<Option<Album>> {
+    fn next_album(&mut self) -> Result<Option<OwnedDocument>> {
         loop {
             self.content.clear();
             match self.entries.next_item(&mut self.content, ENTRY_BYTES_MAX)? {
@@ -127,7 +98,7 @@ impl Albums {
 }
 
 impl Iterator for Albums {
-    type Item = Result<Album>;
+    type Item = Result<OwnedDocument>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next_album().transpose()
