@@ -15,7 +15,8 @@ use jackdaw_database::{Database, DatabaseOptions, Importer, Prepared, QueryReque
 use jackdaw_document::{Limits, Parser};
 use jackdaw_io::RealVfs;
 
-const BATCH_DOCUMENTS: u64 = 2_000;
+/// Larger batches change fewer pages per document, since ids come in no order.
+const BATCH_DOCUMENTS: u64 = 8_000;
 const LONG: Duration = Duration::from_secs(600);
 
 /// Mixes a number (splitmix64).
@@ -47,7 +48,7 @@ fn album(n: u64) -> String {
 fn prepare(documents: u64) -> Vec<Prepared> {
     let mut parser = Parser::new(Limits::default());
     let mut batches = Vec::new();
-    for start in (0..documents).step_by(2_000) {
+    for start in (0..documents.div_ceil(BATCH_DOCUMENTS)).map(|batch| batch * BATCH_DOCUMENTS) {
         let mut batch = Prepared::new();
         for n in start..(start + BATCH_DOCUMENTS).min(documents) {
             let text = album(n);
