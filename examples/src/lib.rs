@@ -87,9 +87,10 @@ impl Albums {
                 TarItem::End => return Ok(None),
                 TarItem::TooLong { .. } | TarItem::Damaged { .. } => {}
                 TarItem::File { name } => {
-                    let mut parsed = Parsed::default();
-                    if self.parser.parse(&name, &self.content, &mut parsed).is_ok() {
-                        return Ok(parsed.0);
+                    let mut parsed = Vec::new();
+                    let outcome = self.parser.parse(&name, &self.content, &mut parsed);
+                    if outcome.is_ok() {
+                        return Ok(parsed.pop());
                     }
                 }
             }
