@@ -281,12 +281,7 @@ impl Shared {
         let mut completions = Vec::new();
         let mut next = Some(first);
         while let Some(mut operation) = next {
-            transaction.set_savepoint();
-            if operation.run(&mut transaction) {
-                transaction.keep_savepoint();
-            } else {
-                transaction.roll_back_to_savepoint();
-            }
+            transaction.run_operation(|transaction| operation.run(transaction));
             completions.push(operation.into_completion());
             let is_full = completions.len() >= BATCH_OPERATIONS_MAX
                 || transaction.dirty_bytes() >= BATCH_BYTES_MAX;

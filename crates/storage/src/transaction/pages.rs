@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - `dirty` holds every page whose content differs from the snapshot; runs by their first page.
-//! - With a savepoint set, the state before the first change after it is in the undo log.
+//! - With savepoints set, the state before the first change after each is in its undo log.
 
 use std::sync::Arc;
 
@@ -29,6 +29,19 @@ pub(super) struct DirtyPage {
     pub(super) is_new: bool,
     /// Savepoint in which the content was saved (or made) last.
     pub(super) saved_in: u32,
+    /// Savepoint in which it became dirty.
+    pub(super) inserted_in: u32,
+}
+
+impl DirtyPage {
+    /// What was done in the savepoint `inner` counts as done in the one around it.
+    pub(super) fn move_outwards(&mut self, inner: u32, outer: u32) {
+        for savepoint in [&mut self.saved_in, &mut self.inserted_in] {
+            if *savepoint == inner {
+                *savepoint = outer;
+            }
+        }
+    }
 }
 
 /// What a [`WriteTransaction`](super::WriteTransaction) gives to its trees.
@@ -41,8 +54,9 @@ pub struct TransactionPages {
     pub(super) without_content: FxHashSet<PageNumber>,
     pub(super) page_count: u64,
     pub(super) space: SpaceSummary,
-    pub(super) undo: Option<UndoLog>,
-    pub(super) savepoint: u32,
+    /// One log a savepoint, the innermost last.
+    pub(super) undo: Vec<UndoLog>,
+    pub(super) savepoint_count: u32,
     pub(super) dirty_bytes: usize,
 }
 
@@ -78,6 +92,7 @@ impl TransactionPages {
                 page_count,
                 is_new: false,
                 saved_in: 0,
+                inserted_in: 0,
             },
         );
         Ok(())
@@ -104,15 +119,17 @@ impl TransactionPages {
                 page_count,
                 is_new: true,
                 saved_in: 0,
+                inserted_in: 0,
             },
         );
         Ok(())
     }
 
     fn insert(&mut self, number: PageNumber, mut page: DirtyPage) {
-        page.saved_in = self.savepoint;
+        page.saved_in = self.savepoint();
+        page.inserted_in = page.saved_in;
         self.dirty_bytes += page.page_count as usize * PAGE_BYTES;
-        if let Some(undo) = &mut self.undo {
+        if let Some(undo) = self.undo.last_mut() {
             undo.pages.push((number, UndoPage::Inserted));
         }
         self.dirty.insert(number, page);
@@ -125,15 +142,16 @@ impl TransactionPages {
             return;
         };
         self.dirty_bytes -= page.page_count as usize * PAGE_BYTES;
-        match &mut self.undo {
-            Some(undo) => undo.pages.push((number, UndoPage::Removed(page))),
-            None => self.shared.frames.release(page.frame),
+        let is_older = page.inserted_in != self.savepoint();
+        match self.undo.last_mut() {
+            Some(undo) if is_older => undo.pages.push((number, UndoPage::Removed(page))),
+            _ => self.shared.frames.release(page.frame),
         }
     }
 
     fn note_without_content(&mut self, number: PageNumber) {
         if self.without_content.insert(number)
-            && let Some(undo) = &mut self.undo
+            && let Some(undo) = self.undo.last_mut()
         {
             undo.contents.push((number, true));
         }
@@ -141,7 +159,7 @@ impl TransactionPages {
 
     fn note_content(&mut self, number: PageNumber) {
         if self.without_content.remove(&number)
-            && let Some(undo) = &mut self.undo
+            && let Some(undo) = self.undo.last_mut()
         {
             undo.contents.push((number, false));
         }
@@ -149,14 +167,15 @@ impl TransactionPages {
 
     /// Saves the content of a dirty page once per savepoint.
     fn save_for_undo(&mut self, number: PageNumber) -> Result<(), StorageError> {
-        let Some(undo) = &mut self.undo else {
+        let savepoint = self.savepoint();
+        let Some(undo) = self.undo.last_mut() else {
             return Ok(());
         };
         let page = self
             .dirty
             .get_mut(&number)
             .expect("the caller found the page");
-        if page.saved_in == self.savepoint {
+        if page.saved_in == savepoint {
             return Ok(());
         }
         let mut copy = self.shared.allocate_frame(page.page_count)?;
@@ -171,7 +190,7 @@ impl TransactionPages {
                 saved_in: page.saved_in,
             },
         ));
-        page.saved_in = self.savepoint;
+        page.saved_in = savepoint;
         Ok(())
     }
 

@@ -1,9 +1,11 @@
 //! Savepoints: the changes of one operation can be taken back without those before it.
 //!
-//! The undo log keeps, for each page, its state before the first change after the savepoint; going
-//! back applies the log from its end.
+//! Savepoints nest: there is a stack of undo logs. A log keeps, for each page, its state before the
+//! first change after its savepoint; going back applies it from its end. A log that is no longer
+//! needed is appended to the one around it.
 
 use super::pages::{DirtyPage, TransactionPages};
+use super::space::SpaceUndo;
 use crate::memory::OwnedFrame;
 use crate::page::{PAGE_BYTES, PageNumber};
 
@@ -19,43 +21,68 @@ pub(super) enum UndoPage {
 
 /// Everything needed to go back to a savepoint.
 pub(super) struct UndoLog {
+    /// Number of the savepoint; none is used twice in a transaction.
+    id: u32,
     pub(super) pages: Vec<(PageNumber, UndoPage)>,
     /// Changes of `without_content`: page, and whether it was added.
     pub(super) contents: Vec<(PageNumber, bool)>,
-    /// Summaries of space groups before their first change.
-    pub(super) space: super::space::SpaceUndo,
-    pub(super) page_count: u64,
+    space: SpaceUndo,
+    page_count: u64,
 }
 
 impl TransactionPages {
-    /// Starts a savepoint. There is one at a time; a new one replaces the last.
+    /// The innermost savepoint; 0 when there is none.
+    pub(super) fn savepoint(&self) -> u32 {
+        self.undo.last().map_or(0, |undo| undo.id)
+    }
+
+    /// Starts a savepoint inside those that there are.
     pub(super) fn set_savepoint(&mut self) {
-        self.forget_savepoint();
-        self.savepoint += 1;
-        self.undo = Some(UndoLog {
+        self.savepoint_count += 1;
+        let space = self.space.start_undo();
+        self.undo.push(UndoLog {
+            id: self.savepoint_count,
             pages: Vec::new(),
             contents: Vec::new(),
-            space: self.space.start_undo(),
+            space,
             page_count: self.page_count,
         });
     }
 
-    /// Keeps the changes since the savepoint.
-    pub(super) fn forget_savepoint(&mut self) {
-        let Some(undo) = self.undo.take() else { return };
-        self.space.forget_undo();
-        for (_, page) in undo.pages {
-            match page {
-                UndoPage::Inserted => {}
-                UndoPage::Changed { copy, .. } => self.shared.frames.release(copy),
-                UndoPage::Removed(page) => self.shared.frames.release(page.frame),
+    /// Keeps the changes since the innermost savepoint; from now on they are changes since the one
+    /// around it.
+    pub(super) fn keep_savepoint(&mut self) {
+        let Some(inner) = self.undo.pop() else { return };
+        let outer = self.savepoint();
+        for (number, page) in inner.pages {
+            if let Some(dirty) = self.dirty.get_mut(&number) {
+                dirty.move_outwards(inner.id, outer);
             }
+            self.keep_undo_page(outer, number, page);
+        }
+        match self.undo.last_mut() {
+            Some(undo) => undo.contents.extend(inner.contents),
+            None => self.space.forget_undo(),
         }
     }
 
-    /// Takes the changes since the savepoint back.
+    /// Moves one entry into the log of the savepoint `outer`, unless that knows an older state.
+    fn keep_undo_page(&mut self, outer: u32, number: PageNumber, undo: UndoPage) {
+        let frames = &self.shared.frames;
+        match (self.undo.last_mut(), undo) {
+            (Some(_), UndoPage::Changed { copy, saved_in }) if saved_in == outer => {
+                frames.release(copy);
+            }
+            (Some(log), undo) => log.pages.push((number, undo)),
+            (None, UndoPage::Inserted) => {}
+            (None, UndoPage::Changed { copy, .. }) => frames.release(copy),
+            (None, UndoPage::Removed(page)) => frames.release(page.frame),
+        }
+    }
+
+    /// Takes the changes since the innermost savepoint back.
     pub(super) fn roll_back_to_savepoint(&mut self) {
-        let Some(undo) = self.undo.take() else { return };
+        let Some(undo) = self.undo.pop() else { return };
         for (number, page) in undo.pages.into_iter().rev() {
             self.undo_page(number, page);
         }
@@ -67,11 +94,15 @@ impl TransactionPages {
             }
         }
         self.space.undo(undo.space);
+        if self.undo.is_empty() {
+            self.space.forget_undo();
+        }
         self.page_count = undo.page_count;
     }
 
     fn undo_page(&mut self, number: PageNumber, undo: UndoPage) {
         match undo {
+            // It may have been freed since: then nothing is left of it.
             UndoPage::Inserted => {
                 if let Some(page) = self.dirty.remove(&number) {
                     self.dirty_bytes -= page.page_count as usize * PAGE_BYTES;
@@ -96,7 +127,9 @@ impl TransactionPages {
 
     /// Gives all frames back; the transaction is over.
     pub(super) fn release_all(&mut self) {
-        self.forget_savepoint();
+        while !self.undo.is_empty() {
+            self.keep_savepoint();
+        }
         for (_, page) in self.dirty.drain() {
             self.shared.frames.release(page.frame);
         }

@@ -46,7 +46,7 @@ pub(crate) struct SpaceSummary {
     cursor: usize,
     /// Runs of this many pages or more were looked for in vain since pages were last freed.
     no_run_of: u32,
-    /// Counts before each change since the savepoint, if there is one.
+    /// Counts before each change since the outermost savepoint, if there is one.
     log: Option<Vec<(usize, u16)>>,
 }
 
@@ -55,6 +55,8 @@ pub(super) struct SpaceUndo {
     section_count: usize,
     free_pages: u64,
     cursor: usize,
+    /// Length of the summary's log at the savepoint.
+    log_len: usize,
 }
 
 impl SpaceMap {
@@ -139,8 +141,9 @@ impl SpaceSummary {
     }
 
     pub(super) fn start_undo(&mut self) -> SpaceUndo {
-        self.log = Some(Vec::new());
+        let log_len = self.log.get_or_insert_default().len();
         SpaceUndo {
+            log_len,
             section_count: self.sections.len(),
             free_pages: self.free_pages,
             cursor: self.cursor,
@@ -152,7 +155,8 @@ impl SpaceSummary {
     }
 
     pub(super) fn undo(&mut self, undo: SpaceUndo) {
-        for (section, count) in self.log.take().into_iter().flatten().rev() {
+        let log = self.log.get_or_insert_default();
+        for (section, count) in log.drain(undo.log_len..).rev() {
             self.sections[section] = count;
         }
         self.sections.truncate(undo.section_count);

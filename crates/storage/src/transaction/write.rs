@@ -75,13 +75,38 @@ struct OpenTrees {
     dropped: FxHashSet<String>,
 }
 
-/// State of the trees at the savepoint.
-#[derive(Default)]
+/// State of the trees at a savepoint.
 struct TreeUndo {
-    roots: Vec<(usize, TreeRoot)>,
+    /// Position and root of changed trees, and the savepoint in which they were saved before.
+    roots: Vec<(usize, TreeRoot, u32)>,
     tree_count: usize,
     dropped: Option<FxHashSet<String>>,
-    catalog: Option<TreeRoot>,
+}
+
+/// Ends a savepoint when dropped, whichever way the operation inside it ended.
+struct OpenSavepoint<'t> {
+    transaction: &'t mut WriteTransaction,
+    is_kept: bool,
+}
+
+impl<'t> OpenSavepoint<'t> {
+    fn start(transaction: &'t mut WriteTransaction) -> OpenSavepoint<'t> {
+        transaction.set_savepoint();
+        OpenSavepoint {
+            transaction,
+            is_kept: false,
+        }
+    }
+}
+
+impl Drop for OpenSavepoint<'_> {
+    fn drop(&mut self) {
+        if self.is_kept {
+            self.transaction.keep_savepoint();
+        } else {
+            self.transaction.roll_back_to_savepoint();
+        }
+    }
 }
 
 /// The exclusive writer. Dropping it without [`WriteTransaction::commit`] takes everything back.
@@ -89,7 +114,8 @@ pub struct WriteTransaction {
     pages: TransactionPages,
     catalog: TreeState,
     open: OpenTrees,
-    undo: TreeUndo,
+    /// One a savepoint, the innermost last.
+    undo: Vec<TreeUndo>,
     operation_count: u32,
     /// For the next writer when this one ends without being sealed.
     before: Option<(TreeRoot, u64)>,
@@ -114,15 +140,15 @@ impl WriteTransaction {
             without_content: FxHashSet::default(),
             page_count: writer.page_count,
             space: writer.space,
-            undo: None,
-            savepoint: 0,
+            undo: Vec::new(),
+            savepoint_count: 0,
             dirty_bytes: 0,
         };
         Ok(WriteTransaction {
             pages,
             catalog: TreeState::new(writer.catalog_root),
             open: OpenTrees::default(),
-            undo: TreeUndo::default(),
+            undo: Vec::new(),
             operation_count: 0,
             before: Some((writer.catalog_root, writer.page_count)),
         })
@@ -235,9 +261,7 @@ impl WriteTransaction {
             TreeKind::Fixed => FixedTreeMut::new(&mut self.pages, state).clear()?,
             TreeKind::Multi => MultiTreeMut::new(&mut self.pages, state).clear()?,
         }
-        if self.pages.undo.is_some() && self.undo.dropped.is_none() {
-            self.undo.dropped = Some(self.open.dropped.clone());
-        }
+        self.save_dropped();
         self.open.dropped.insert(name.to_owned());
         Ok(true)
     }
@@ -281,7 +305,7 @@ impl WriteTransaction {
                 root.expect_kind(empty.kind())?;
                 let state = TreeState::new(root);
                 let position = self.open.trees.len();
-                let saved_in = self.pages.savepoint;
+                let saved_in = self.pages.savepoint();
                 self.open.trees.push(OpenTree {
                     name: name.to_owned(),
                     state,
@@ -292,23 +316,38 @@ impl WriteTransaction {
                 position
             }
         };
-        let tree = &mut self.open.trees[position];
+        self.save_tree(position);
         if self.open.dropped.contains(name) {
-            if self.pages.undo.is_some() && self.undo.dropped.is_none() {
-                self.undo.dropped = Some(self.open.dropped.clone());
-            }
+            self.save_dropped();
             self.open.dropped.remove(name);
-            self.undo.roots.push((position, tree.state.root));
-            tree.state = TreeState::new(empty);
-        } else if tree.saved_in != self.pages.savepoint {
-            self.undo.roots.push((position, tree.state.root));
+            self.open.trees[position].state = TreeState::new(empty);
         }
-        tree.saved_in = self.pages.savepoint;
-        tree.state.root.expect_kind(empty.kind())?;
+        let root = self.open.trees[position].state.root;
+        root.expect_kind(empty.kind())?;
         Ok(position)
     }
 
-    /// Runs `operation`; when it fails, its changes alone are taken back.
+    /// Saves the root of an open tree once a savepoint.
+    fn save_tree(&mut self, position: usize) {
+        let savepoint = self.pages.savepoint();
+        let tree = &mut self.open.trees[position];
+        if let Some(undo) = self.undo.last_mut()
+            && tree.saved_in != savepoint
+        {
+            undo.roots.push((position, tree.state.root, tree.saved_in));
+            tree.saved_in = savepoint;
+        }
+    }
+
+    fn save_dropped(&mut self) {
+        if let Some(undo) = self.undo.last_mut() {
+            undo.dropped
+                .get_or_insert_with(|| self.open.dropped.clone());
+        }
+    }
+
+    /// Runs `operation`; when it fails or panics, its changes alone are taken back. May be called
+    /// inside another `savepoint`.
     ///
     /// # Errors
     /// What `operation` gave.
@@ -316,46 +355,67 @@ impl WriteTransaction {
         &mut self,
         operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.set_savepoint();
-        let outcome = operation(self);
-        if outcome.is_err() {
-            self.roll_back_to_savepoint();
-        } else {
-            self.pages.forget_savepoint();
-        }
+        let mut open = OpenSavepoint::start(self);
+        let outcome = operation(&mut *open.transaction);
+        open.is_kept = outcome.is_ok();
         outcome
     }
 
-    pub(crate) fn set_savepoint(&mut self) {
+    /// Runs one of several operations that share this transaction; it says whether its changes are
+    /// kept.
+    pub(crate) fn run_operation(&mut self, operation: impl FnOnce(&mut WriteTransaction) -> bool) {
+        let outcome = self.savepoint(|transaction| match operation(transaction) {
+            true => Ok(()),
+            false => Err(()),
+        });
+        self.operation_count += u32::from(outcome.is_ok());
+    }
+
+    fn set_savepoint(&mut self) {
         self.pages.set_savepoint();
-        self.undo = TreeUndo {
+        self.undo.push(TreeUndo {
+            roots: Vec::new(),
             tree_count: self.open.trees.len(),
-            catalog: Some(self.catalog.root),
-            ..TreeUndo::default()
+            dropped: None,
+        });
+    }
+
+    fn keep_savepoint(&mut self) {
+        let inner_savepoint = self.pages.savepoint();
+        self.pages.keep_savepoint();
+        let outer_savepoint = self.pages.savepoint();
+        let Some(inner) = self.undo.pop() else { return };
+        let changed = inner.roots.iter().map(|&(position, ..)| position);
+        for position in changed.chain(inner.tree_count..self.open.trees.len()) {
+            let tree = &mut self.open.trees[position];
+            if tree.saved_in == inner_savepoint {
+                tree.saved_in = outer_savepoint;
+            }
+        }
+        let Some(outer) = self.undo.last_mut() else {
+            return;
         };
+        let unknown = inner.roots.into_iter();
+        outer
+            .roots
+            .extend(unknown.filter(|&(_, _, saved_in)| saved_in != outer_savepoint));
+        outer.dropped = outer.dropped.take().or(inner.dropped);
     }
 
-    pub(crate) fn keep_savepoint(&mut self) {
-        self.pages.forget_savepoint();
-        self.operation_count += 1;
-    }
-
-    pub(crate) fn roll_back_to_savepoint(&mut self) {
+    fn roll_back_to_savepoint(&mut self) {
         self.pages.roll_back_to_savepoint();
-        let undo = std::mem::take(&mut self.undo);
+        let Some(undo) = self.undo.pop() else { return };
         if let Some(dropped) = undo.dropped {
             self.open.dropped = dropped;
         }
         for tree in self.open.trees.drain(undo.tree_count..) {
             self.open.by_name.remove(&tree.name);
         }
-        for (position, root) in undo.roots.into_iter().rev() {
+        for (position, root, saved_in) in undo.roots {
             if let Some(tree) = self.open.trees.get_mut(position) {
                 tree.state = TreeState::new(root);
+                tree.saved_in = saved_in;
             }
-        }
-        if let Some(root) = undo.catalog {
-            self.catalog = TreeState::new(root);
         }
     }
 
@@ -405,7 +465,10 @@ impl WriteTransaction {
             Ok(prepared) => prepared,
             Err(error) => return Err((error, completions)),
         };
-        self.pages.forget_savepoint();
+        debug_assert!(
+            self.undo.is_empty(),
+            "a savepoint ends before its transaction"
+        );
         let transaction = self.id().0;
         let (pages, published) = self.publish(transaction, markers);
         let shared = Arc::clone(&self.pages.shared);
