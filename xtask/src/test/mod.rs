@@ -13,7 +13,7 @@ pub(crate) const SUMMARY: &str = "builds and runs the fast suite";
 pub(crate) const HELP: &str = "\
 cargo xtask test [--budget-seconds N] [-p PACKAGE]...
 cargo xtask test slow
-cargo xtask test crash [--seed N] [--images N] [--kills N]
+cargo xtask test crash [--seed N] [--images N] [--kills N] [--albums N]
 cargo xtask test race
 cargo xtask test fuzz [--seconds N] [TARGET]...
 
@@ -23,7 +23,8 @@ or when the running time is over the budget (60 s).
 
 slow runs everything in tests/slow: whatever takes longer than a fast test may.
 crash runs the part of it that ends badly on purpose: power loss at every moment of a script on the
-simulated disk (--seed, --images), and a writer killed with SIGKILL again and again (--kills).
+simulated disk (--seed, --images), a writer killed with SIGKILL again and again (--kills), and an
+import killed three times (--albums).
 race runs every interleaving of the lock-free pieces (loom); two minutes.
 fuzz builds the programs of fuzz/targets with coverage counters and lets each look for inputs that
 fail, for 10 seconds; it needs a C++ compiler.";

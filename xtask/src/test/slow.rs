@@ -10,12 +10,13 @@ use anyhow::{Context, Result, bail};
 use crate::{process, repository};
 
 const PACKAGE: &str = "jackdaw-slow-tests";
-const CRASH_TESTS: &[&str] = &["crash_sweep", "kill"];
+const CRASH_TESTS: &[&str] = &["crash_sweep", "import_kill", "kill"];
 /// Arguments of `crash` and the variables by which the tests take them.
 const VARIABLES: &[(&str, &str)] = &[
     ("--seed", "JACKDAW_CRASH_SEED"),
     ("--images", "JACKDAW_CRASH_IMAGES"),
     ("--kills", "JACKDAW_KILLS"),
+    ("--albums", "JACKDAW_IMPORT_ALBUMS"),
 ];
 
 /// # Errors
@@ -49,6 +50,9 @@ pub(super) fn run_crash(arguments: &[String]) -> Result<()> {
 }
 
 fn run_tests(root: &Path, names: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+    // Some of them start the binary, from the folder where they lie themselves.
+    let binary = ["build", "--package", "jackdaw-cli", "--bin", "jackdaw"];
+    process::run(&mut process::cargo_in(root, &binary))?;
     let mut command = process::cargo_in(root, &["test", "--package", PACKAGE, "--no-fail-fast"]);
     for name in names {
         command.args(["--test", name]);
