@@ -5,9 +5,12 @@ use clap::{Parser, Subcommand};
 use crate::bench::journal::JournalArguments;
 use crate::bench::storage::StorageArguments;
 use crate::commands::check::CheckArguments;
+use crate::commands::demo::DemoArguments;
 use crate::commands::doctor::DoctorArguments;
 use crate::commands::export::ExportArguments;
 use crate::commands::import::ImportArguments;
+use crate::commands::query::QueryArguments;
+use crate::commands::serve::ServeArguments;
 
 /// A transactional document database in one file.
 ///
@@ -28,9 +31,15 @@ pub(crate) struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Serve databases over HTTP until Ctrl-C.
+    Serve(ServeArguments),
+    /// See it at work: makes up CD albums, imports them, asks questions, then serves.
+    Demo(DemoArguments),
     /// Import a file of another program.
     #[command(subcommand)]
     Import(ImportArguments),
+    /// Ask a database.
+    Query(QueryArguments),
     /// Write all documents of a database as NDJSON, in the order of their ids.
     Export(ExportArguments),
     /// Look for damage in the files of databases.

@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::process::Command;
+
 use common::{TestDirectory, bzip2, demo_archive, export, import, jackdaw};
 use jackdaw_cli::import::archive::{append_end, append_file};
 
@@ -226,6 +228,53 @@ fn csv_has_a_document_per_record() {
         &["--collection", "C", "--id-field", "Nope"],
     )
     .fails(1, &["a.csv", "no field \"Nope\"", "Id, Name, Size"]);
+}
+
+#[test]
+fn an_export_replaces_files_when_it_is_complete_and_never_devices() {
+    let directory = TestDirectory::new();
+    let data = directory.text("data");
+    let archive = directory.file("a.tar", demo_archive(20));
+    import("freedb", &archive, &data, &[]).ok();
+    let output = directory.file("out", "old");
+    let to = |database: &str, output: &str| {
+        jackdaw(&[
+            "export",
+            "--database",
+            database,
+            "--data",
+            &data,
+            "-o",
+            output,
+        ])
+    };
+    to("films", &output).fails(1, &["has no database \"films\"", "out broke off"]);
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), "old");
+    let run = to("music", &output).ok();
+    assert!(
+        run.err.contains("20 documents") && run.err.contains("content hash"),
+        "{run:#?}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(&output).unwrap().lines().count(),
+        20
+    );
+    let pipe = directory.text("pipe");
+    if Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .is_ok_and(|status| status.success())
+    {
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::read_to_string(pipe).unwrap()
+        });
+        to("music", &pipe).ok();
+        assert_eq!(reader.join().unwrap().lines().count(), 20);
+        assert!(!std::fs::metadata(&pipe).unwrap().is_file());
+    }
+    let below = directory.text("nowhere/out");
+    to("music", &below).fails(1, &["cannot write", "nowhere/out", "-o"]);
 }
 
 #[test]

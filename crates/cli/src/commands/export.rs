@@ -4,7 +4,7 @@
 //! what users put there. Two databases with the same content give the same bytes, and the hash on
 //! standard error is the same whatever the order.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -45,30 +45,18 @@ pub(crate) struct ExportArguments {
 pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<()> {
     let started = Instant::now();
     let output = &arguments.output;
-    let to_file = output != Path::new("-");
-    let inner: Box<dyn Write> = if to_file {
-        Box::new(File::create(output).with_context(|| {
-            format!(
-                "cannot write {}: choose another file with -o",
-                output.display()
-            )
-        })?)
+    // Renaming a file over a device or a pipe would take its place.
+    let is_special = output.metadata().is_ok_and(|found| !found.is_file());
+    let total = if output == Path::new("-") {
+        export(arguments, std::io::stdout()).context("the export to standard output broke off")?
+    } else if is_special {
+        let file = OpenOptions::new().write(true).open(output);
+        let file = file.with_context(|| cannot_write(output))?;
+        export(arguments, file)
+            .with_context(|| format!("the export to {} broke off", output.display()))?
     } else {
-        Box::new(std::io::stdout())
+        export_to_file(arguments, output)?
     };
-    let mut writer = ExportWriter::new(BufWriter::with_capacity(256 << 10, inner));
-    let name = &arguments.target.database;
-    let written = match arguments.target.place.location() {
-        Location::Server(url) => export_server(url, name, &mut writer),
-        Location::Directory(directory) => export_directory(directory, name, &mut writer),
-    };
-    let finished = written.and_then(|()| writer.finish());
-    let place = if to_file {
-        output.display().to_string()
-    } else {
-        "standard output".to_owned()
-    };
-    let total = finished.with_context(|| format!("the export to {place} is incomplete"))?;
     eprintln!(
         "{}, {} in {}; content hash {:016x}",
         counted(total.documents, "document"),
@@ -77,6 +65,44 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<()> {
         total.hash
     );
     Ok(())
+}
+
+/// Exports beside the file and puts it in place when it is complete.
+fn export_to_file(arguments: &ExportArguments, output: &Path) -> anyhow::Result<Totals> {
+    let mut name = output.file_name().unwrap_or_default().to_owned();
+    name.push(".incomplete");
+    let incomplete = output.with_file_name(name);
+    let explain = || cannot_write(output);
+    let file = File::create(&incomplete).with_context(explain)?;
+    let exported = export(arguments, &file)
+        .and_then(|total| {
+            file.sync_all().with_context(explain)?;
+            std::fs::rename(&incomplete, output).with_context(explain)?;
+            Ok(total)
+        })
+        .with_context(|| format!("the export to {} broke off", output.display()));
+    if exported.is_err() {
+        // What is left of it helps nobody, and must not be taken for the whole.
+        let _ = std::fs::remove_file(&incomplete);
+    }
+    exported
+}
+
+fn cannot_write(output: &Path) -> String {
+    format!(
+        "cannot write {}: choose another file with -o",
+        output.display()
+    )
+}
+
+fn export(arguments: &ExportArguments, out: impl Write) -> anyhow::Result<Totals> {
+    let mut writer = ExportWriter::new(BufWriter::with_capacity(256 << 10, out));
+    let name = &arguments.target.database;
+    match arguments.target.place.location() {
+        Location::Server(url) => export_server(url, name, &mut writer)?,
+        Location::Directory(directory) => export_directory(directory, name, &mut writer)?,
+    }
+    writer.finish()
 }
 
 /// What was exported.

@@ -1,9 +1,12 @@
 //! The commands, one file each.
 
 pub(crate) mod check;
+pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod import;
+pub(crate) mod query;
+pub(crate) mod serve;
 mod target;
 
 use std::process::ExitCode;
@@ -22,6 +25,9 @@ pub(crate) const DEFAULT_DATA: &str = "jackdaw-data";
 /// The work failed; the message is one sentence for the user.
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
+        Command::Serve(arguments) => serve::run(&arguments)?,
+        Command::Demo(arguments) => demo::run(&arguments)?,
+        Command::Query(arguments) => query::run(&arguments)?,
         Command::Import(arguments) => import::run(arguments)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Check(arguments) => return Ok(check::run(&arguments)),

@@ -3,7 +3,9 @@
 mod album;
 mod archive;
 mod random;
+mod tour;
 mod words;
 
 pub use album::{DemoAlbum, Generator};
 pub use archive::DemoArchive;
+pub use tour::{TourStop, tour};

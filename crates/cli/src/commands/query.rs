@@ -1,0 +1,220 @@
+//! `jackdaw query`: asks a database and shows the rows.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use jackdaw_database::{BoxError, Database, QueryRequest, RowSink, StoredDocument};
+use jackdaw_document::{DocumentBuf, Limits};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::target::{Location, Target, local, remote};
+use crate::output::numbers::{count, duration};
+use crate::output::rows::{RowFormat, render};
+use crate::output::table::terminal_width;
+
+/// How long a query in this process waits for an index that has to be made or completed first.
+pub(crate) const INDEX_WAIT: Duration = Duration::from_secs(600);
+
+/// Arguments of the command.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct QueryArguments {
+    /// The query, such as: from Albums where Year >= 1990 order by Title limit 10
+    #[arg(value_name = "RQL")]
+    text: String,
+    #[command(flatten)]
+    target: Target,
+    /// How rows are shown.
+    #[arg(long, value_enum, default_value_t = RowFormat::Table)]
+    format: RowFormat,
+    /// The value of $NAME in the query: JSON, or a text as it is.
+    #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parse_parameter)]
+    parameters: Vec<(String, serde_json::Value)>,
+    /// Most rows to fetch; `limit` in the query works as well.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    rows: u64,
+}
+
+/// What a query gave, wherever it ran.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answer {
+    /// Rows as JSON texts.
+    pub(crate) rows: Vec<Vec<u8>>,
+    /// Matches in all.
+    pub(crate) total: u64,
+    /// What answered: an index, or a collection.
+    pub(crate) index_name: String,
+    /// Whether newer changes are not reflected.
+    pub(crate) is_stale: bool,
+}
+
+/// The envelope of an answer; rows stay text.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Envelope<'t> {
+    #[serde(borrow)]
+    results: Vec<&'t RawValue>,
+    total_results: i64,
+    #[serde(default)]
+    index_name: String,
+    #[serde(default)]
+    is_stale: bool,
+}
+
+/// Asks and prints.
+pub(crate) fn run(arguments: &QueryArguments) -> anyhow::Result<()> {
+    let name = &arguments.target.database;
+    let started = Instant::now();
+    let answer = match arguments.target.place.location() {
+        Location::Server(url) => ask_server(url, name, arguments)?,
+        Location::Directory(directory) => {
+            let local = local(directory, name)?;
+            let parameters = parameter_object(&arguments.parameters)?;
+            let request = QueryRequest {
+                text: &arguments.text,
+                parameters: Some(parameters.document()),
+                page_size: Some(arguments.rows),
+                wait: Some(INDEX_WAIT),
+                ..QueryRequest::default()
+            };
+            ask(&local.database, &request)?
+        }
+    };
+    let time = started.elapsed();
+    let text = render(&answer.rows, arguments.format, terminal_width())?;
+    std::io::stdout()
+        .write_all(text.as_bytes())
+        .context("cannot write the rows")?;
+    let line = summary_line(&answer, time);
+    match arguments.format {
+        RowFormat::Table => println!("{line}"),
+        // Standard output is for the data.
+        RowFormat::Json | RowFormat::Ndjson | RowFormat::Csv => eprintln!("{line}"),
+    }
+    Ok(())
+}
+
+/// One line about an answer.
+pub(crate) fn summary_line(answer: &Answer, time: Duration) -> String {
+    let shown = answer.rows.len() as u64;
+    let mut line = if shown == answer.total {
+        crate::output::numbers::counted(shown, "row")
+    } else {
+        format!("{} of {} rows", count(shown), count(answer.total))
+    };
+    line.push_str(&format!(" in {}", duration(time)));
+    if !answer.index_name.is_empty() {
+        line.push_str(&format!(", from {}", answer.index_name));
+    }
+    if answer.is_stale {
+        line.push_str(" (stale: newer changes are not reflected)");
+    }
+    line
+}
+
+/// Asks a database of this process.
+pub(crate) fn ask(database: &Database, request: &QueryRequest<'_>) -> anyhow::Result<Answer> {
+    let mut rows = Rows::default();
+    let result = database
+        .query(request, &mut rows)
+        .context("the query failed")?;
+    let shown = rows.0.len() as u64;
+    Ok(Answer {
+        rows: rows.0,
+        total: result.outcome.total_results.unwrap_or(shown),
+        index_name: result.index_name,
+        is_stale: result.is_stale,
+    })
+}
+
+/// Rows as they come.
+#[derive(Default)]
+struct Rows(Vec<Vec<u8>>);
+
+impl RowSink for Rows {
+    fn row(&mut self, _document: &StoredDocument<'_>, json: &[u8]) -> Result<(), BoxError> {
+        self.0.push(json.to_vec());
+        Ok(())
+    }
+
+    fn include(&mut self, _id: &str, _json: &[u8]) -> Result<(), BoxError> {
+        // Rows are what is shown.
+        Ok(())
+    }
+}
+
+fn parameter_object(parameters: &[(String, serde_json::Value)]) -> anyhow::Result<DocumentBuf> {
+    let object: serde_json::Map<String, serde_json::Value> = parameters.iter().cloned().collect();
+    let text = serde_json::to_vec(&object)?;
+    Ok(DocumentBuf::from_json(&text, &Limits::default())?)
+}
+
+fn ask_server(url: &str, name: &str, arguments: &QueryArguments) -> anyhow::Result<Answer> {
+    let database = remote(url, name)?;
+    let mut query = jackdaw_client::Query::new(arguments.text.clone()).page(0, arguments.rows);
+    for (name, value) in &arguments.parameters {
+        query = query.parameter(name, value.clone());
+    }
+    let text = database
+        .query_text(&query)
+        .context("the query failed")?
+        .context("the query failed: the index that it names does not exist")?;
+    read_answer(&text).with_context(|| format!("{url} gave an answer that is none"))
+}
+
+/// Takes the rows out of a server's answer.
+fn read_answer(text: &str) -> anyhow::Result<Answer> {
+    let envelope: Envelope<'_> = serde_json::from_str(text)?;
+    Ok(Answer {
+        rows: envelope
+            .results
+            .iter()
+            .map(|row| row.get().as_bytes().to_vec())
+            .collect(),
+        total: u64::try_from(envelope.total_results).unwrap_or(0),
+        index_name: envelope.index_name,
+        is_stale: envelope.is_stale,
+    })
+}
+
+/// `NAME=VALUE`; a value that is not JSON is a text.
+fn parse_parameter(text: &str) -> Result<(String, serde_json::Value), String> {
+    let (name, value) = text.split_once('=').ok_or("a parameter is NAME=VALUE")?;
+    let name = name.strip_prefix('$').unwrap_or(name);
+    if name.is_empty() {
+        return Err("a parameter has a name before the equals sign".to_owned());
+    }
+    let value = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+    Ok((name.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_json_or_text() {
+        let parse = parse_parameter;
+        assert_eq!(parse("a=1").unwrap(), ("a".to_owned(), json!(1)));
+        assert_eq!(parse("$a=x=y").unwrap(), ("a".to_owned(), json!("x=y")));
+        assert_eq!(parse("a=[\"x\"]").unwrap(), ("a".to_owned(), json!(["x"])));
+        assert!(parse("a").is_err() && parse("=1").is_err());
+    }
+
+    #[test]
+    fn rows_keep_their_text() {
+        let answer = read_answer(
+            "{\"TotalResults\":5,\"Results\":[{\"a\":1.10,\"b\":[1, 2]}],\
+             \"IndexName\":\"i\",\"IsStale\":true}",
+        )
+        .unwrap();
+        assert_eq!(answer.rows, [br#"{"a":1.10,"b":[1, 2]}"#]);
+        assert_eq!(
+            summary_line(&answer, Duration::from_millis(2)),
+            "1 of 5 rows in 2.00 ms, from i (stale: newer changes are not reflected)"
+        );
+    }
+}

@@ -1,0 +1,71 @@
+//! `jackdaw serve`: databases over HTTP until Ctrl-C.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use jackdaw_database::DatabaseSet;
+use jackdaw_server::{DEFAULT_LISTEN, Running, Server, ServerConfig};
+
+use super::DEFAULT_DATA;
+use super::target::open_set;
+use crate::output::numbers::counted;
+
+/// Arguments of the command.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ServeArguments {
+    /// Address and port to listen on; port 0 picks a free one. Addresses that other machines can
+    /// reach are refused, because nothing is encrypted yet.
+    #[arg(long, value_name = "ADDRESS", default_value_t = DEFAULT_LISTEN)]
+    listen: SocketAddr,
+    /// The data directory; created when it is not there.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA)]
+    data: PathBuf,
+}
+
+/// Serves until a signal.
+pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
+    log_to_standard_error();
+    let set = Arc::new(open_set(&arguments.data)?);
+    let running = start(arguments.listen, &set)?;
+    println!(
+        "Serving {} of {}.",
+        counted(set.names().len() as u64, "database"),
+        arguments.data.display()
+    );
+    serve(running)
+}
+
+/// Starts a server for the databases.
+pub(crate) fn start(listen: SocketAddr, set: &Arc<DatabaseSet>) -> anyhow::Result<Running> {
+    // Every connection is an open file; a low limit would refuse clients.
+    if let Err(error) = jackdaw_io::system::raise_open_file_limit() {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+    let mut config = ServerConfig::default();
+    config.listen = listen;
+    Ok(Server::start(config, Arc::clone(set))?)
+}
+
+/// Tells the addresses and serves until a signal.
+pub(crate) fn serve(running: Running) -> anyhow::Result<()> {
+    let url = running.url();
+    println!("Clients: {url}\nStudio:  {url}/studio/\nCtrl-C stops.");
+    let cut = running.stop_on_signal().context("cannot wait for Ctrl-C")?;
+    if cut > 0 {
+        eprintln!("{} had to be cut.", counted(cut as u64, "connection"));
+    }
+    Ok(())
+}
+
+/// Events of the server go to standard error: warnings, or what JACKDAW_LOG asks for.
+pub(crate) fn log_to_standard_error() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("JACKDAW_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    // A second call, as in tests, changes nothing.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .try_init();
+}
