@@ -10,6 +10,7 @@
 
 mod bench;
 mod ci;
+mod demo;
 mod process;
 mod repository;
 mod studio;
@@ -27,6 +28,12 @@ struct Command {
 }
 
 const COMMANDS: &[Command] = &[
+    Command {
+        name: "demo",
+        summary: demo::SUMMARY,
+        help: demo::HELP,
+        run: demo::run,
+    },
     Command {
         name: "test",
         summary: test::SUMMARY,
