@@ -387,6 +387,13 @@ impl Database {
         })
     }
 
+    /// Lets go of pages of documents and indexes that are resident in memory; the system's cache
+    /// gives them back when they are touched.
+    pub fn release_resident(&self) {
+        self.documents.release_resident();
+        self.indexes.release_resident();
+    }
+
     /// The environment of the documents, for checks and backups.
     #[must_use]
     pub fn documents(&self) -> &Environment {

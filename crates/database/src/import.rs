@@ -22,6 +22,10 @@ use crate::store::{Applied, apply};
 /// Batches that may be on their way; a caller with one more waits.
 const IN_FLIGHT_MAX: usize = 4;
 
+/// After so many bytes of documents the database lets go of pages that were read on the way: an
+/// import passes over the whole file once and shall not fill the memory with it.
+const RELEASE_BYTES: usize = 64 << 20;
+
 /// What an import did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportTotals {
@@ -44,6 +48,7 @@ pub struct Importer {
     has_failed: Arc<AtomicBool>,
     failure: Option<WriteError>,
     totals: ImportTotals,
+    unreleased_bytes: usize,
 }
 
 impl Importer {
@@ -60,6 +65,7 @@ impl Importer {
             has_failed: Arc::default(),
             failure: None,
             totals: ImportTotals::default(),
+            unreleased_bytes: 0,
         }
     }
 
@@ -143,6 +149,11 @@ impl Importer {
             Ok((mut batch, applied)) => {
                 self.totals.batches += 1;
                 self.totals.documents += applied.puts;
+                self.unreleased_bytes += batch.len_bytes();
+                if self.unreleased_bytes > RELEASE_BYTES {
+                    self.unreleased_bytes = 0;
+                    self.database.release_resident();
+                }
                 batch.clear();
                 self.spare.push(batch);
             }

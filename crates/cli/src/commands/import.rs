@@ -86,6 +86,7 @@ pub(crate) struct Common {
 
 /// Imports a file.
 pub(crate) fn run(arguments: ImportArguments) -> anyhow::Result<()> {
+    let query = ready_query(&arguments);
     let (job, target) = job(arguments)?;
     let stop = Stop::on_signals()?;
     let name = &target.database;
@@ -95,9 +96,24 @@ pub(crate) fn run(arguments: ImportArguments) -> anyhow::Result<()> {
         }
         Location::Directory(directory) => {
             let local = local_or_new(directory, name)?;
-            import(job, &mut LocalSink::new(Arc::clone(&local.database)), &stop)
+            let mut sink = LocalSink::new(Arc::clone(&local.database));
+            if let Some(query) = query {
+                sink = sink.ready_for(query);
+            }
+            import(job, &mut sink, &stop)
         }
     }
+}
+
+/// What is asked of albums most; its index is ready when an import of them ends.
+fn ready_query(arguments: &ImportArguments) -> Option<String> {
+    let ImportArguments::Freedb { collection, .. } = arguments else {
+        return None;
+    };
+    let name = collection.replace('\'', "''");
+    Some(format!(
+        "from '{name}' where Artist = '' and Title = '' and DiscIds = ''"
+    ))
 }
 
 fn job(arguments: ImportArguments) -> anyhow::Result<(Job, Target)> {

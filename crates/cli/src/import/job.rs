@@ -102,12 +102,13 @@ pub fn import<S: Sink>(job: Job, sink: &mut S, stop: &Stop) -> anyhow::Result<()
     let parsers = (0..threads.clamp(1, PARSE_THREADS_MAX))
         .map(|_| (stages.parser)())
         .collect();
+    sink.begin()?;
     let started = Instant::now();
     let display = Display::start(counters.clone(), noun)?;
     let plan = Plan {
         source: stages.source,
         parsers,
-        sink,
+        sink: &mut *sink,
         name: &name,
         from,
         counters: counters.clone(),
@@ -117,6 +118,7 @@ pub fn import<S: Sink>(job: Job, sink: &mut S, stop: &Stop) -> anyhow::Result<()
     let outcome = run(plan);
     display.end();
     let outcome = outcome?;
+    sink.finish()?;
     print!("{}", summary(counters.counts(), &skips, started.elapsed()));
     if let Err((path, error)) = skips.finish() {
         eprintln!(

@@ -6,9 +6,10 @@
 //! stored once more when the import goes on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
-use jackdaw_database::{Command, Database, Importer, Prepared};
+use jackdaw_database::{Command, Database, Importer, Prepared, QueryRequest, RowBuffer};
 use jackdaw_document::{Builder, Document, DocumentBuf};
 
 use super::marker::Marker;
@@ -80,10 +81,14 @@ fn with_collection(metadata: Document<'_>, collection: &str) -> Result<DocumentB
     })
 }
 
+/// How long an import waits for its indexes after the last document; they go on afterwards.
+const INDEX_WAIT: Duration = Duration::from_secs(600);
+
 /// A database of this process.
 pub struct LocalSink {
     database: Arc<Database>,
     importer: Importer,
+    query: Option<String>,
 }
 
 impl LocalSink {
@@ -91,7 +96,21 @@ impl LocalSink {
     #[must_use]
     pub fn new(database: Arc<Database>) -> Self {
         let importer = Importer::new(Arc::clone(&database));
-        Self { database, importer }
+        Self {
+            database,
+            importer,
+            query: None,
+        }
+    }
+
+    /// The same, with the index that `query` needs ready at the end: it is made before the first
+    /// document and follows the import.
+    #[must_use]
+    pub fn ready_for(self, query: String) -> Self {
+        Self {
+            query: Some(query),
+            ..self
+        }
     }
 }
 
@@ -100,6 +119,28 @@ impl Sink for LocalSink {
 
     fn batch_maker(&self) -> fn() -> LocalBatch {
         LocalBatch::default
+    }
+
+    fn begin(&mut self) -> anyhow::Result<()> {
+        let Some(text) = &self.query else {
+            return Ok(());
+        };
+        let request = QueryRequest {
+            text,
+            page_size: Some(0),
+            ..QueryRequest::default()
+        };
+        self.database
+            .query(&request, &mut RowBuffer::default())
+            .context("cannot make the index of the imported documents")?;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> anyhow::Result<()> {
+        if self.query.is_some() && !self.database.wait_for_indexes(INDEX_WAIT) {
+            eprintln!("The index is still behind; queries wait for it or say that they are stale.");
+        }
+        Ok(())
     }
 
     fn marker(&mut self, name: &str) -> anyhow::Result<Option<Marker>> {

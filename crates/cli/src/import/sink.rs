@@ -17,6 +17,22 @@ pub trait Sink {
     /// When the database cannot be asked.
     fn marker(&mut self, name: &str) -> anyhow::Result<Option<Marker>>;
 
+    /// Called before the first batch.
+    ///
+    /// # Errors
+    /// When the database cannot be made ready.
+    fn begin(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    /// Called after the last batch, when everything is durable.
+    ///
+    /// # Errors
+    /// When what the import promised beside the documents is not there.
+    fn finish(&mut self) -> anyhow::Result<()> {
+        Ok(())
+    }
+
     /// Stores the documents and the marker, all or nothing, behind everything given before. May
     /// return before they are durable.
     ///

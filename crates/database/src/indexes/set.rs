@@ -231,6 +231,12 @@ impl Indexes {
         all.iter().map(info).collect()
     }
 
+    pub(crate) fn release_resident(&self) {
+        for index in self.all() {
+            index.environment.release_resident();
+        }
+    }
+
     /// Waits until every index has taken in changes up to `target`; whether all have.
     pub(crate) fn wait(&self, target: Etag, timeout: std::time::Duration) -> bool {
         let deadline = std::time::Instant::now() + timeout;
