@@ -279,8 +279,10 @@ impl Shared {
             let is_idle = visible == seen;
             seen = visible;
             if is_wanted || is_idle {
-                // A failure has poisoned the environment; a full disk is tried again.
-                let _ = self.flush(false);
+                self.poison_on_panic(|| {
+                    // A failure has poisoned the environment; a full disk is tried again.
+                    let _ = self.flush(false);
+                });
             }
             lock(&self.flush_signal).rounds += 1;
             self.flush_done.notify_all();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use jackdaw_io::{FileLock, Vfs};
+use jackdaw_io::Vfs;
 
 use super::check::{CheckLevel, CheckReport};
 use super::error::{OpenError, WriteError};
@@ -20,7 +20,9 @@ use crate::transaction::{ReadTransaction, WriteTransaction};
 
 /// A directory of named trees with transactions. Cheap to clone; safe to share between threads.
 ///
-/// Dropping the last handle flushes and syncs everything, so the next open has nothing to replay.
+/// Dropping the last handle flushes and syncs everything, so the next open has nothing to replay. A
+/// write transaction counts as a handle. A read transaction does not, but the directory cannot be
+/// opened again before it ends.
 #[derive(Clone)]
 pub struct Environment {
     inner: Arc<Inner>,
@@ -30,7 +32,6 @@ struct Inner {
     shared: Arc<Shared>,
     recovery: RecoveryReport,
     flusher: Mutex<Option<JoinHandle<()>>>,
-    _lock: Box<dyn FileLock>,
 }
 
 impl Environment {
@@ -44,11 +45,7 @@ impl Environment {
         directory: &Path,
         options: Options,
     ) -> Result<Environment, OpenError> {
-        let Opened {
-            shared,
-            lock,
-            recovery,
-        } = open(vfs, directory, options)?;
+        let Opened { shared, recovery } = open(vfs, directory, options)?;
         let flusher = match options.background_flush {
             false => None,
             true => {
@@ -61,7 +58,6 @@ impl Environment {
             shared,
             recovery,
             flusher: Mutex::new(flusher),
-            _lock: lock,
         };
         Ok(Environment {
             inner: Arc::new(inner),
@@ -104,8 +100,8 @@ impl Environment {
         self.inner.shared.submit_with_handle(operation)
     }
 
-    /// [`Environment::write`] that calls `done` with the outcome, on a thread of the engine; it
-    /// must not block. Blocks only while the queue is full.
+    /// [`Environment::write`] that calls `done` with the outcome, on a thread of the engine or of
+    /// another writer; it must not block. Blocks only while the queue is full.
     pub fn submit_then<T, E>(
         &self,
         operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
@@ -128,11 +124,14 @@ impl Environment {
         }
         shared.wait_for_room();
         let writer = shared.take_writer();
-        WriteTransaction::begin(shared, writer).map_err(|refused| {
-            let (writer, error) = *refused;
-            shared.return_writer(writer);
-            error
-        })
+        match WriteTransaction::begin(shared, writer) {
+            Ok(transaction) => Ok(transaction.keep_open(self.clone())),
+            Err(refused) => {
+                let (writer, error) = *refused;
+                shared.return_writer(writer);
+                Err(error)
+            }
+        }
     }
 
     /// Moves everything that no open snapshot prevents into the data file and syncs it.
@@ -177,14 +176,30 @@ impl Environment {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.shared.stop_merger();
-        self.shared.stop_flusher();
-        if let Some(flusher) = lock(&self.flusher).take() {
-            // A panic of the flusher has been reported by the panic hook.
-            let _ = flusher.join();
+        let shared = Arc::clone(&self.shared);
+        let flusher = lock(&self.flusher).take();
+        if !shared.is_engine_thread() {
+            return close(&shared, flusher);
         }
-        self.shared.write_sealed();
-        // What could not be flushed is in the journal, and the next open replays it.
-        let _ = self.shared.flush(true);
+        // A callback or an operation held the last handle: its thread cannot wait for itself.
+        let closing = Arc::clone(&shared);
+        let closer = jackdaw_io::spawn("jd-closer", move || close(&closing, flusher));
+        if closer.is_err() {
+            // All threads still end, and the next open replays the journal.
+            shared.request_merger_stop();
+            shared.stop_flusher();
+        }
     }
+}
+
+fn close(shared: &Shared, flusher: Option<JoinHandle<()>>) {
+    shared.stop_merger();
+    shared.stop_flusher();
+    if let Some(flusher) = flusher {
+        // A panic of the flusher has been reported by the panic hook.
+        let _ = flusher.join();
+    }
+    shared.write_sealed();
+    // What could not be flushed is in the journal, and the next open replays it.
+    let _ = shared.flush(true);
 }

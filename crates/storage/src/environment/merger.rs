@@ -27,6 +27,14 @@ const QUEUE_OPERATIONS_MAX: usize = 16 * 1024;
 /// Sealed batches that may wait for the journal.
 const IN_FLIGHT_MAX: usize = 8;
 
+type ThreadBody = fn(&Arc<Shared>);
+
+/// The writer comes first: it can be ended without the journal thread, not the other way round.
+const THREADS: [(&str, ThreadBody); 2] = [
+    ("jd-writer", Shared::run_writer_thread),
+    ("jd-journal", Shared::run_journal_thread),
+];
+
 /// What became of the transaction of an operation.
 #[derive(Clone)]
 pub(crate) enum Outcome {
@@ -61,11 +69,21 @@ pub(crate) struct Merger {
 #[derive(Default)]
 struct MergerState {
     queue: VecDeque<Box<dyn QueuedOperation>>,
+    /// Batches that were sealed and that the journal thread has not seen written.
     in_flight: usize,
-    sealed_unseen: bool,
     is_stopping: bool,
     is_writer_done: bool,
+    /// Those of `THREADS` that run.
     threads: Vec<JoinHandle<()>>,
+}
+
+impl MergerState {
+    fn is_engine_thread(&self) -> bool {
+        let this = std::thread::current().id();
+        self.threads
+            .iter()
+            .any(|thread| thread.thread().id() == this)
+    }
 }
 
 /// Gives the result of a queued operation once it is durable.
@@ -118,17 +136,30 @@ where
     fn into_completion(self: Box<Self>) -> Completion {
         let Operation { result, done, .. } = *self;
         Box::new(move |outcome| {
-            done(match (result, outcome) {
-                (Some(Err(Refusal::Operation(error))), _) => Err(WriteError::Operation(error)),
-                (Some(Err(Refusal::Panicked(text))), _) => Err(WriteError::Panicked(text)),
-                (Some(Ok(value)), Outcome::Committed) => Ok(value),
-                (Some(Ok(_)), Outcome::Unknown(error)) => Err(WriteError::Unknown(error)),
-                (_, Outcome::NotCommitted(error) | Outcome::Unknown(error)) => {
-                    Err(WriteError::NotCommitted(error))
-                }
-                (None, Outcome::Committed) => Err(WriteError::NotCommitted(StorageError::Full)),
-            });
+            let answer = answer(result, outcome);
+            // A panic of the callback has been reported by the panic hook; it is its caller's own.
+            let _ = catch_unwind(AssertUnwindSafe(|| done(answer)));
         })
+    }
+}
+
+/// What to tell the caller of an operation; `result` is `None` when it was not run.
+fn answer<T, E>(
+    result: Option<Result<T, Refusal<E>>>,
+    outcome: Outcome,
+) -> Result<T, WriteError<E>> {
+    match (result, outcome) {
+        (Some(Err(Refusal::Panicked(text))), _) => Err(WriteError::Panicked(text)),
+        (Some(Ok(value)), Outcome::Committed) => Ok(value),
+        (Some(Err(Refusal::Operation(error))), Outcome::Committed) => {
+            Err(WriteError::Operation(error))
+        }
+        (Some(Ok(_)), Outcome::Unknown(error)) => Err(WriteError::Unknown(error)),
+        // A refusal may rest on changes that were lost: it is not told as a fact.
+        (_, Outcome::NotCommitted(error) | Outcome::Unknown(error)) => {
+            Err(WriteError::NotCommitted(error))
+        }
+        (None, Outcome::Committed) => Err(WriteError::NotCommitted(StorageError::Poisoned)),
     }
 }
 
@@ -154,14 +185,16 @@ impl Shared {
             done,
         });
         let mut state = lock(&self.merger.state);
-        while state.queue.len() >= QUEUE_OPERATIONS_MAX && !state.is_stopping {
+        // An engine thread that waited here, in a callback, would wait for itself.
+        let may_wait = !state.is_engine_thread();
+        while may_wait && state.queue.len() >= QUEUE_OPERATIONS_MAX && !state.is_stopping {
             state = self
                 .merger
                 .room
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        if state.threads.is_empty()
+        if state.threads.len() < THREADS.len()
             && !state.is_stopping
             && let Err(error) = self.start_threads(&mut state)
         {
@@ -190,29 +223,35 @@ impl Shared {
         WriteHandle { receiver }
     }
 
+    /// Starts the threads that do not run yet.
     fn start_threads(self: &Arc<Self>, state: &mut MergerState) -> Result<(), StorageError> {
-        let start = |name, run: fn(&Arc<Shared>), shared: Arc<Shared>| {
-            jackdaw_io::spawn(name, move || run(&shared)).map_err(|error| {
+        while let Some(&(name, run)) = THREADS.get(state.threads.len()) {
+            let shared = Arc::clone(self);
+            let thread = jackdaw_io::spawn(name, move || run(&shared)).map_err(|error| {
                 let source = std::io::Error::other(error.to_string());
                 StorageError::io(&self.directory, "thread start", source)
-            })
-        };
-        let journal = start("jd-journal", Shared::run_journal_thread, Arc::clone(self))?;
-        state.threads.push(journal);
-        let writer = start("jd-writer", Shared::run_writer_thread, Arc::clone(self))?;
-        state.threads.push(writer);
+            })?;
+            state.threads.push(thread);
+        }
         Ok(())
     }
 
-    /// Lets the threads finish what is queued and ends them.
-    pub(super) fn stop_merger(&self) {
-        let threads = {
-            let mut state = lock(&self.merger.state);
-            state.is_stopping = true;
-            std::mem::take(&mut state.threads)
-        };
+    /// Whether this is the writer or the journal thread.
+    pub(super) fn is_engine_thread(&self) -> bool {
+        lock(&self.merger.state).is_engine_thread()
+    }
+
+    /// Tells the threads to end when they have finished what is queued.
+    pub(super) fn request_merger_stop(&self) {
+        lock(&self.merger.state).is_stopping = true;
         self.merger.work.notify_all();
         self.merger.room.notify_all();
+    }
+
+    /// Lets the threads finish what is queued and ends them. Not for an engine thread.
+    pub(super) fn stop_merger(&self) {
+        self.request_merger_stop();
+        let threads = std::mem::take(&mut lock(&self.merger.state).threads);
         for thread in threads {
             // A panic of an engine thread has been reported by the panic hook.
             let _ = thread.join();
@@ -221,9 +260,11 @@ impl Shared {
 
     fn run_writer_thread(self: &Arc<Self>) {
         while let Some(first) = self.next_operation() {
-            self.wait_for_room();
-            self.run_batch(first);
-            self.flush_inline_if_due();
+            self.poison_on_panic(|| {
+                self.wait_for_room();
+                self.run_batch(first);
+                self.flush_inline_if_due();
+            });
         }
         lock(&self.merger.state).is_writer_done = true;
         self.merger.sealed.notify_all();
@@ -303,14 +344,12 @@ impl Shared {
                 .into_iter()
                 .for_each(|done| done(outcome.clone()));
         }
-        lock(&self.merger.state).in_flight += 1;
         match transaction.seal(completions) {
             Ok(()) => {
-                lock(&self.merger.state).sealed_unseen = true;
+                lock(&self.merger.state).in_flight += 1;
                 self.merger.sealed.notify_one();
             }
             Err((error, completions)) => {
-                lock(&self.merger.state).in_flight -= 1;
                 for done in completions {
                     done(Outcome::NotCommitted(error.clone()));
                 }
@@ -322,7 +361,7 @@ impl Shared {
         loop {
             let batches = {
                 let mut state = lock(&self.merger.state);
-                while !state.sealed_unseen {
+                while state.in_flight == 0 {
                     if state.is_writer_done {
                         return;
                     }
@@ -332,10 +371,9 @@ impl Shared {
                         .wait(state)
                         .unwrap_or_else(PoisonError::into_inner);
                 }
-                state.sealed_unseen = false;
                 state.in_flight
             };
-            self.write_sealed();
+            self.poison_on_panic(|| self.write_sealed());
             lock(&self.merger.state).in_flight -= batches;
             self.merger.work.notify_one();
         }

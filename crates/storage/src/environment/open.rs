@@ -33,7 +33,6 @@ const MAPPING_RESERVE_BYTES: u64 = 4 << 40;
 /// What `Environment::open` keeps.
 pub(super) struct Opened {
     pub(super) shared: Arc<Shared>,
-    pub(super) lock: Box<dyn FileLock>,
     pub(super) recovery: RecoveryReport,
 }
 
@@ -73,13 +72,9 @@ pub(super) fn open(
         &meta,
     )?;
     files.start_fresh_journal(&meta_file, &mut meta)?;
-    let shared = files.share(options, data_file, meta_file, meta)?;
+    let shared = files.share(options, data_file, meta_file, meta, lock)?;
     recovery.nanos = vfs.monotonic_nanos() - started;
-    Ok(Opened {
-        shared,
-        lock,
-        recovery,
-    })
+    Ok(Opened { shared, recovery })
 }
 
 impl Files<'_> {
@@ -213,6 +208,7 @@ impl Files<'_> {
         data_file: Arc<dyn VfsFile>,
         meta_file: MetaFile,
         meta: Meta,
+        lock: Box<dyn FileLock>,
     ) -> Result<Arc<Shared>, OpenError> {
         let io = self.io("mapping");
         let file_pages = data_file.len_bytes().map_err(&io)? / PAGE_BYTES as u64;
@@ -243,6 +239,7 @@ impl Files<'_> {
             meta_file,
             meta,
             file_pages,
+            lock,
         });
         let space = SpaceSummary::load(&ReadTransaction::begin(&shared)?, page_count)?;
         shared.return_writer(WriterState {

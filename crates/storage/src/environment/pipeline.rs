@@ -5,10 +5,13 @@
 //! transaction executes.
 //!
 //! Invariants:
+//! - All of a group is noted for the flusher before any of its callers is told.
 //! - Transactions become visible in order, each after its record (and all before) is durable.
 //! - After a failed write nothing is written any more, and nothing more becomes visible.
 
-use super::merger::Outcome;
+use std::collections::VecDeque;
+
+use super::merger::{Completion, Outcome};
 use super::shared::{Shared, UnflushedTransaction, lock};
 use super::states::CommittedState;
 use crate::error::StorageError;
@@ -18,32 +21,69 @@ use crate::transaction::SealedTransaction;
 /// Most transactions in one journal write.
 const GROUP_TRANSACTIONS_MAX: usize = 64;
 
+/// Callers to be told, in the order of their transactions.
+#[derive(Default)]
+pub(super) struct Answers {
+    waiting: VecDeque<(Completion, Outcome)>,
+    /// Whether a thread is in a caller's callback.
+    is_telling: bool,
+}
+
 impl Shared {
     /// Writes every sealed transaction that waits, in order. When it returns, each transaction
-    /// that was sealed before the call is visible, or the environment is poisoned.
+    /// that was sealed before the call is visible, or the environment is poisoned. Callers are
+    /// told with no lock held and with nothing left to do, so they may do anything but wait; by
+    /// this thread, or by another one that is telling already.
     pub(crate) fn write_sealed(&self) {
-        let mut buffers = lock(&self.stage);
-        loop {
-            let group: Vec<SealedTransaction> = {
-                let mut queue = lock(&self.sealed);
-                let count = queue.waiting.len().min(GROUP_TRANSACTIONS_MAX);
-                queue.waiting.drain(..count).collect()
-            };
-            if group.is_empty() {
-                return;
-            }
-            if self.poison().is_some() {
-                self.refuse(group);
-                continue;
-            }
-            match self.write_group(&group, &mut buffers) {
-                Ok(positions) => self.finish(group, &positions),
+        while self.write_next_group(&mut lock(&self.stage)) {
+            self.tell_callers();
+        }
+    }
+
+    /// Tells callers in the order of their transactions: one thread at a time, which takes along
+    /// what others add meanwhile.
+    fn tell_callers(&self) {
+        let mut told = lock(&self.answers);
+        if told.is_telling {
+            return;
+        }
+        while let Some((completion, outcome)) = told.waiting.pop_front() {
+            told.is_telling = true;
+            drop(told);
+            completion(outcome);
+            told = lock(&self.answers);
+            told.is_telling = false;
+        }
+    }
+
+    /// `false` when nothing waits.
+    fn write_next_group(&self, buffers: &mut Vec<Vec<u8>>) -> bool {
+        let group: Vec<SealedTransaction> = {
+            let mut queue = lock(&self.sealed);
+            let count = queue.waiting.len().min(GROUP_TRANSACTIONS_MAX);
+            queue.waiting.drain(..count).collect()
+        };
+        if group.is_empty() {
+            return false;
+        }
+        let outcome = match self.poison() {
+            // No byte of transactions that were sealed behind a failed one was written.
+            Some(_) => Outcome::NotCommitted(StorageError::Poisoned),
+            None => match self.write_group(&group, buffers) {
+                Ok(positions) => {
+                    self.finish(&group, &positions);
+                    Outcome::Committed
+                }
                 Err(error) => {
                     self.set_poison(error.clone());
-                    self.fail(group, &error);
+                    Outcome::Unknown(error)
                 }
-            }
-        }
+            },
+        };
+        let completions = group.into_iter().flat_map(|sealed| sealed.completions);
+        let answers = completions.map(|completion| (completion, outcome.clone()));
+        lock(&self.answers).waiting.extend(answers);
+        true
     }
 
     fn write_group(
@@ -78,13 +118,12 @@ impl Shared {
         Ok(positions)
     }
 
-    fn finish(&self, group: Vec<SealedTransaction>, positions: &[JournalPosition]) {
-        for (sealed, &position) in group.into_iter().zip(positions) {
-            let transaction = sealed.transaction;
+    fn finish(&self, group: &[SealedTransaction], positions: &[JournalPosition]) {
+        for (sealed, &position) in group.iter().zip(positions) {
             lock(&self.sealed)
                 .unflushed
                 .push_back(UnflushedTransaction {
-                    transaction,
+                    transaction: sealed.transaction,
                     pages: sealed.published.iter().map(|(page, _)| *page).collect(),
                     state: CommittedState {
                         catalog_root: sealed.catalog_root,
@@ -92,31 +131,10 @@ impl Shared {
                     },
                     position,
                 });
-            self.set_visible(transaction);
+            self.set_visible(sealed.transaction);
             self.journal.release(sealed.reserved_journal_bytes);
             self.counters.transactions.add(1);
             self.counters.operations.add(sealed.operation_count.into());
-            drop(sealed.pin);
-            for completion in sealed.completions {
-                completion(Outcome::Committed);
-            }
-        }
-    }
-
-    fn fail(&self, group: Vec<SealedTransaction>, error: &StorageError) {
-        for sealed in group {
-            for completion in sealed.completions {
-                completion(Outcome::Unknown(error.clone()));
-            }
-        }
-    }
-
-    /// Transactions that were sealed behind a failed one: no byte of them was written.
-    fn refuse(&self, group: Vec<SealedTransaction>) {
-        for sealed in group {
-            for completion in sealed.completions {
-                completion(Outcome::NotCommitted(StorageError::Poisoned));
-            }
         }
     }
 }

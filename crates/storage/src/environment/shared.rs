@@ -3,15 +3,17 @@
 //! Threads: see each field. Lock order: writer slot, then pipeline stage, then the journal's own.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_base::sync::{AtomicU64, Ordering};
-use jackdaw_io::{Vfs, VfsFile};
+use jackdaw_io::{FileLock, Vfs, VfsFile};
 
 use super::merger::Merger;
 use super::options::Options;
+use super::pipeline::Answers;
 use super::states::CommittedStates;
 use super::statistics::Counters;
 use crate::error::{Damage, DamageKind, StorageError};
@@ -51,10 +53,14 @@ pub(crate) struct Shared {
     pub(super) sealed: Mutex<SealedQueue>,
     /// Held by who writes sealed transactions.
     pub(super) stage: Mutex<Vec<Vec<u8>>>,
+    pub(super) answers: Mutex<Answers>,
     pub(super) flush: Mutex<FlushState>,
     pub(super) flush_signal: Mutex<FlushSignal>,
     pub(super) flush_wanted: Condvar,
     pub(super) flush_done: Condvar,
+    /// Held until the last transaction and thread are gone too: readers rely on bytes of the data
+    /// file that another opener would write. The last field, so that it is given back last.
+    _lock: Box<dyn FileLock>,
 }
 
 struct WriterSlot {
@@ -104,6 +110,7 @@ pub(super) struct Parts {
     pub(super) meta_file: MetaFile,
     pub(super) meta: Meta,
     pub(super) file_pages: u64,
+    pub(super) lock: Box<dyn FileLock>,
 }
 
 impl Shared {
@@ -136,6 +143,7 @@ impl Shared {
             writer_free: Condvar::new(),
             sealed: Mutex::new(SealedQueue::default()),
             stage: Mutex::new(Vec::new()),
+            answers: Mutex::new(Answers::default()),
             flush: Mutex::new(FlushState {
                 meta_file: parts.meta_file,
                 meta: parts.meta,
@@ -143,6 +151,7 @@ impl Shared {
             flush_signal: Mutex::new(FlushSignal::default()),
             flush_wanted: Condvar::new(),
             flush_done: Condvar::new(),
+            _lock: parts.lock,
         })
     }
 
@@ -163,6 +172,14 @@ impl Shared {
     /// Refuses all further writes because of `error`; the first one stays.
     pub(super) fn set_poison(&self, error: StorageError) {
         let _ = self.poison.set(error);
+    }
+
+    /// Runs the work of an engine thread. A panic in it is a mistake of the engine, after which the
+    /// state in memory is not trusted with further writes; the thread lives on to refuse them.
+    pub(super) fn poison_on_panic(&self, work: impl FnOnce()) {
+        if catch_unwind(AssertUnwindSafe(work)).is_err() {
+            self.set_poison(StorageError::Poisoned);
+        }
     }
 
     pub(crate) fn register_reader(

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::pages::TransactionPages;
 use super::sealed::{SealedPage, SealedTransaction};
 use super::space::SpaceSummary;
-use crate::environment::{Completion, Shared};
+use crate::environment::{Completion, Environment, Shared};
 use crate::error::StorageError;
 use crate::memory::{FrameId, PublishedPage};
 use crate::page::{PAGE_BYTES, Page, PageNumber, PageRead};
@@ -119,6 +119,8 @@ pub struct WriteTransaction {
     operation_count: u32,
     /// For the next writer when this one ends without being sealed.
     before: Option<(TreeRoot, u64)>,
+    /// Keeps the environment from closing, which would wait for this writer.
+    environment: Option<Environment>,
 }
 
 impl WriteTransaction {
@@ -151,7 +153,14 @@ impl WriteTransaction {
             undo: Vec::new(),
             operation_count: 0,
             before: Some((writer.catalog_root, writer.page_count)),
+            environment: None,
         })
+    }
+
+    /// Makes this transaction a handle of its environment.
+    pub(crate) fn keep_open(mut self, environment: Environment) -> WriteTransaction {
+        self.environment = Some(environment);
+        self
     }
 
     /// The number that this transaction will have when it commits.
@@ -424,9 +433,14 @@ impl WriteTransaction {
     /// # Errors
     /// - [`CommitError::NotCommitted`]: nothing was written.
     /// - [`CommitError::Unknown`]: known after reopening; all or nothing.
-    pub fn commit(self) -> Result<TransactionId, CommitError> {
+    pub fn commit(mut self) -> Result<TransactionId, CommitError> {
+        // Closing, if this is the last handle, comes after the record is durable.
+        let _environment = self.environment.take();
         if self.is_empty() {
-            return Ok(TransactionId(self.pages.snapshot));
+            let snapshot = self.pages.snapshot;
+            // Closing would wait for this writer.
+            drop(self);
+            return Ok(TransactionId(snapshot));
         }
         let shared = Arc::clone(&self.pages.shared);
         let id = self.id();
