@@ -1,0 +1,103 @@
+// One line a database: its size, and its rates with small charts.
+
+import type { ReactNode } from "react";
+import type { DatabaseNumbers } from "../../api/live";
+import { formatBytes, formatCount, formatRate } from "../../format";
+import { MEASURES, sampleOf, type History, type Sample } from "../../live/history";
+import { Icon } from "../../parts/icon";
+import { Sparkline } from "../../parts/sparkline";
+import { href, navigate } from "../../route";
+
+interface DatabaseTableProps {
+  readonly databases: readonly DatabaseNumbers[];
+  readonly history: History;
+}
+
+export function DatabaseTable({ databases, history }: DatabaseTableProps): ReactNode {
+  return (
+    <table className="databases">
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col" className="at-end">
+            Documents
+          </th>
+          <th scope="col" className="at-end">
+            On disk
+          </th>
+          <th scope="col" className="at-end">
+            Journal
+          </th>
+          <th scope="col">Writes/s</th>
+          <th scope="col">Reads/s</th>
+          <th scope="col">Queries/s</th>
+        </tr>
+      </thead>
+      <tbody>
+        {databases.map((database) => (
+          <DatabaseLine
+            key={database.name}
+            database={database}
+            samples={history.get(database.name) ?? []}
+          />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+interface DatabaseLineProps {
+  readonly database: DatabaseNumbers;
+  readonly samples: readonly Sample[];
+}
+
+function DatabaseLine({ database, samples }: DatabaseLineProps): ReactNode {
+  const route = { room: "documents", database: database.name, collection: null, id: null } as const;
+  return (
+    <tr onClick={() => navigate(route)}>
+      <th scope="row">
+        <a href={href(route)}>
+          <Icon name="database" />
+          {database.name}
+        </a>
+      </th>
+      <Figures database={database} samples={samples} />
+    </tr>
+  );
+}
+
+function Figures({ database, samples }: DatabaseLineProps): ReactNode {
+  if (database.error !== null) {
+    return (
+      <td colSpan={6} className="is-bad">
+        {database.error}
+      </td>
+    );
+  }
+  if (!database.isOpen) {
+    return (
+      <td colSpan={6} className="is-quiet">
+        Not used since the server started. Opening it reads its numbers.
+      </td>
+    );
+  }
+  const now = sampleOf(database);
+  return (
+    <>
+      <td className="at-end">{formatCount(database.documents)}</td>
+      <td className="at-end">{formatBytes(database.bytesOnDisk)}</td>
+      <td className="at-end is-quiet">{formatBytes(database.journalBytes)}</td>
+      {MEASURES.map((measure) => (
+        <td key={measure}>
+          <div className={`rate is-${measure}`}>
+            <span className="rate-now">{formatRate(now[measure])}</span>
+            <Sparkline
+              values={samples.map((sample) => sample[measure])}
+              label={`${measure} of the last two minutes`}
+            />
+          </div>
+        </td>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,90 @@
+// One document: what it is called, when it changed, and its JSON as the server sent it.
+
+import { useCallback, useEffect, type ReactNode } from "react";
+import { readDocument, type Row } from "../../api/documents";
+import { formatBytes, formatMoment } from "../../format";
+import { member } from "../../json/read";
+import { CopyButton } from "../../parts/copy-button";
+import { Icon } from "../../parts/icon";
+import { JsonView } from "../../parts/json-view";
+import { Notice } from "../../parts/notice";
+import { useLoaded } from "../../use-loaded";
+
+interface DocumentPanelProps {
+  readonly database: string;
+  readonly id: string;
+  readonly onClose: () => void;
+}
+
+export function DocumentPanel({ database, id, onClose }: DocumentPanelProps): ReactNode {
+  const load = useCallback(
+    (signal: AbortSignal) => readDocument(database, id, signal),
+    [database, id],
+  );
+  const [loaded, again] = useLoaded(load);
+  useEscape(onClose);
+  return (
+    <aside className="document" aria-label={`Document ${id}`}>
+      <div className="document-head">
+        <h2>{id}</h2>
+        <button type="button" className="icon-button" onClick={again} title="Read again" aria-label="Read again">
+          <Icon name="refresh" />
+        </button>
+        <button type="button" className="icon-button" onClick={onClose} title="Close (Esc)" aria-label="Close">
+          <Icon name="close" />
+        </button>
+      </div>
+      {loaded.state === "failed" && (
+        <Notice title="The document cannot be read" tone="bad">
+          <p>{loaded.error.message}</p>
+        </Notice>
+      )}
+      {loaded.state === "ready" && loaded.value === null && (
+        <Notice title="There is no such document">
+          <p>It was deleted, or the id is spelled differently. Ids are compared without regard to case.</p>
+        </Notice>
+      )}
+      {loaded.state === "ready" && loaded.value !== null && <DocumentBody row={loaded.value} />}
+    </aside>
+  );
+}
+
+function DocumentBody({ row }: { readonly row: Row }): ReactNode {
+  const source = row.text.source.slice(row.node.start, row.node.end);
+  const metadata = member(row.node, "@metadata");
+  return (
+    <>
+      <dl className="document-facts">
+        <Fact title="Collection" text={row.collection ?? "none"} />
+        <Fact title="Changed" text={row.lastModified === null ? "" : formatMoment(row.lastModified)} />
+        <Fact title="Change vector" text={row.changeVector ?? ""} />
+        <Fact title="JSON" text={formatBytes(new TextEncoder().encode(source).length)} />
+        <CopyButton label="Copy JSON" text={() => source} />
+      </dl>
+      <div className="document-json" tabIndex={0}>
+        <JsonView root={row.node} foldedAtFirst={metadata === undefined ? [] : [metadata.start]} />
+      </div>
+    </>
+  );
+}
+
+function Fact({ title, text }: { readonly title: string; readonly text: string }): ReactNode {
+  return (
+    <div className="fact">
+      <dt>{title}</dt>
+      <dd title={text}>{text}</dd>
+    </div>
+  );
+}
+
+function useEscape(onEscape: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key === "Escape") {
+        onEscape();
+      }
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [onEscape]);
+}

@@ -1,0 +1,51 @@
+// The line above the rows: how many, how long, by which index, how fresh, shown how.
+
+import type { ReactNode } from "react";
+import { formatCount, formatCounted, formatDuration } from "../../format";
+import type { ResultView } from "./query-results";
+import type { Answer } from "./use-query";
+
+interface QueryFactsProps {
+  readonly answer: Answer;
+  readonly view: ResultView;
+  readonly onView: (view: ResultView) => void;
+}
+
+const VIEWS: readonly (readonly [ResultView, string])[] = [
+  ["table", "Table"],
+  ["json", "JSON"],
+];
+
+export function QueryFacts({ answer, view, onView }: QueryFactsProps): ReactNode {
+  const { first, rows, roundTripMs } = answer;
+  return (
+    <div className="toolbar query-facts">
+      <strong>{formatCounted(first.total, "result", "results")}</strong>
+      {rows.length < first.total && <span className="is-quiet">{formatCount(rows.length)} loaded</span>}
+      <span title={`${formatDuration(roundTripMs)} with the way there and back`}>
+        {formatDuration(first.durationMs)}
+      </span>
+      {first.index !== null && (
+        <span className="index-name" title="The index that answered">
+          {first.index}
+        </span>
+      )}
+      {first.isStale ? (
+        <span className="badge is-warning" title="The index has not seen every change yet.">
+          Stale
+        </span>
+      ) : (
+        <span className="badge is-good" title="The index has seen every change.">
+          Fresh
+        </span>
+      )}
+      <span className="segments" role="group" aria-label="Show as">
+        {VIEWS.map(([name, title]) => (
+          <button key={name} type="button" aria-pressed={view === name} onClick={() => onView(name)}>
+            {title}
+          </button>
+        ))}
+      </span>
+    </div>
+  );
+}

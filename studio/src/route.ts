@@ -1,0 +1,73 @@
+// Where one is: the part of the address behind `#`, so that reloading and links work.
+//
+//   #/databases
+//   #/databases/NAME/documents?collection=NAME&id=ID
+//   #/databases/NAME/query?text=RQL
+
+import { useSyncExternalStore } from "react";
+
+export type Route =
+  | { readonly room: "databases" }
+  | {
+      readonly room: "documents";
+      readonly database: string;
+      /** `null` is all documents. */
+      readonly collection: string | null;
+      /** The document that is open beside the list. */
+      readonly id: string | null;
+    }
+  | { readonly room: "query"; readonly database: string; readonly text: string | null };
+
+export function href(route: Route): string {
+  if (route.room === "databases") {
+    return "#/databases";
+  }
+  const base = `#/databases/${encodeURIComponent(route.database)}/${route.room}`;
+  const given =
+    route.room === "documents"
+      ? { collection: route.collection, id: route.id }
+      : { text: route.text };
+  const pairs = Object.entries(given).filter(([, value]) => value !== null);
+  const search = pairs.map(([name, value]) => `${name}=${encodeURIComponent(value ?? "")}`).join("&");
+  return search === "" ? base : `${base}?${search}`;
+}
+
+/** Goes there; with `replace` the present place is not kept in the browser's history. */
+export function navigate(route: Route, replace = false): void {
+  if (replace) {
+    window.location.replace(href(route));
+  } else {
+    window.location.hash = href(route);
+  }
+}
+
+export function parseRoute(hash: string): Route {
+  const [path = "", search = ""] = hash.replace(/^#\/?/, "").split("?", 2);
+  const [first, name, room] = path.split("/").map(decode);
+  if (first !== "databases" || name === undefined || name === "") {
+    return { room: "databases" };
+  }
+  const given = new URLSearchParams(search.replaceAll("+", "%2B"));
+  if (room === "query") {
+    return { room: "query", database: name, text: given.get("text") };
+  }
+  const collection = given.get("collection");
+  return { room: "documents", database: name, collection, id: given.get("id") };
+}
+
+export function useRoute(): Route {
+  return parseRoute(useSyncExternalStore(subscribe, () => window.location.hash));
+}
+
+function subscribe(changed: () => void): () => void {
+  window.addEventListener("hashchange", changed);
+  return () => window.removeEventListener("hashchange", changed);
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
