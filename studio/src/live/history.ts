@@ -1,4 +1,4 @@
-// The rates of the last minutes, by database, for small charts.
+// The rates of the last minute, by database, for small charts.
 
 import type { DatabaseNumbers, Numbers } from "../api/live";
 
@@ -10,8 +10,8 @@ export type Sample = Readonly<Record<Measure, number>>;
 /** Oldest first; of each database by its name. */
 export type History = ReadonlyMap<string, readonly Sample[]>;
 
-/** Two minutes at one sample a second. */
-export const SAMPLES_KEPT = 120;
+/** A minute at one sample a second. */
+export const SAMPLES_KEPT = 60;
 
 export function sampleOf(database: DatabaseNumbers): Sample {
   return {

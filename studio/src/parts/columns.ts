@@ -11,6 +11,8 @@ import type { Column } from "./data-grid";
 const ROWS_LOOKED_AT = 50;
 const WIDTH_MIN_CH = 7;
 const WIDTH_MAX_CH = 34;
+/** Empty room at both sides of a cell. */
+const PADDING_CH = 3;
 
 interface Seen {
   readonly name: string;
@@ -54,9 +56,8 @@ function isNested(node: JsonNode): boolean {
 
 function columnOf(seen: Seen): Column {
   const average = seen.characters / Math.max(1, seen.count);
-  const wanted = Math.max(seen.name.length + 2, average * 1.2 + 2);
+  const wanted = Math.max(seen.name.length * 1.15, average * 1.1) + PADDING_CH;
   const width = Math.round(Math.min(WIDTH_MAX_CH, Math.max(WIDTH_MIN_CH, wanted)));
   const atEnd = seen.numbers * 2 > seen.count;
-  const track = atEnd ? `${width}ch` : `minmax(${width}ch, ${width}fr)`;
-  return { key: seen.name, title: seen.name, width: track, atEnd };
+  return { key: seen.name, title: seen.name, width, atEnd };
 }

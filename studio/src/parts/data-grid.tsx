@@ -6,8 +6,8 @@ import { useVirtualRows } from "./use-virtual-rows";
 export interface Column {
   readonly key: string;
   readonly title: string;
-  /** A track of the CSS grid, such as `12ch`. */
-  readonly width: string;
+  /** Width in characters; it may grow by half when there is room. */
+  readonly width: number;
   /** Numbers stand at the end of their column. */
   readonly atEnd?: boolean;
 }
@@ -27,6 +27,10 @@ interface DataGridProps {
 
 const ROW_HEIGHT = 28;
 const HEAD_HEIGHT = 30;
+/** Room at both ends of a row, in characters. */
+const SIDE_PADDING = 2;
+/** How much wider than asked for a column may grow. */
+const GROWTH_MAX = 1.5;
 /** Rows moved by Page Up and Page Down. */
 const PAGE_ROWS = 15;
 
@@ -45,7 +49,9 @@ export function DataGrid(props: DataGridProps): ReactNode {
       onSelect(target);
     }
   };
-  const template = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
+  const template = { gridTemplateColumns: columns.map(trackOf).join(" ") };
+  const least = columns.reduce((sum, column) => sum + column.width, SIDE_PADDING);
+  const width = { width: `max(100%, ${least}ch)` };
   const drawn = Array.from({ length: Math.max(0, rows.end - rows.first) }, (_, at) => rows.first + at);
   return (
     <div
@@ -57,7 +63,7 @@ export function DataGrid(props: DataGridProps): ReactNode {
       tabIndex={0}
       onKeyDown={move}
     >
-      <div className="grid-head" role="row" style={template}>
+      <div className="grid-head" role="row" style={{ ...template, ...width }}>
         {columns.map((column) => (
           <div key={column.key} role="columnheader" className={column.atEnd ? "at-end" : undefined}>
             {column.title}
@@ -65,7 +71,10 @@ export function DataGrid(props: DataGridProps): ReactNode {
         ))}
       </div>
       <div className="grid-body" style={{ height: rows.bodyHeight }}>
-        <div className="grid-rows" style={{ transform: `translateY(${rows.offset}px)` }}>
+        <div
+          className="grid-rows"
+          style={{ transform: `translateY(${rows.offset}px)`, ...width }}
+        >
           {drawn.map((row) => (
             <div
               key={row}
@@ -85,6 +94,10 @@ export function DataGrid(props: DataGridProps): ReactNode {
       </div>
     </div>
   );
+}
+
+function trackOf({ width }: Column): string {
+  return `minmax(${width}ch, ${width * GROWTH_MAX}ch)`;
 }
 
 interface CellProps {

@@ -1,4 +1,4 @@
-// A small chart of the last two minutes. The newest sample is at the right edge.
+// A small chart of the last minute. The newest sample is at the right edge.
 
 import type { ReactNode } from "react";
 import { SAMPLES_KEPT } from "../live/history";

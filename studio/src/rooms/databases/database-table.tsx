@@ -93,7 +93,7 @@ function Figures({ database, samples }: DatabaseLineProps): ReactNode {
             <span className="rate-now">{formatRate(now[measure])}</span>
             <Sparkline
               values={samples.map((sample) => sample[measure])}
-              label={`${measure} of the last two minutes`}
+              label={`${measure} of the last minute`}
             />
           </div>
         </td>

@@ -1,4 +1,4 @@
-// Writes, reads and queries of the whole server over the last two minutes.
+// Writes, reads and queries of the whole server over the last minute.
 
 import type { ReactNode } from "react";
 import type { DatabaseNumbers } from "../../api/live";
@@ -28,7 +28,7 @@ export function Totals({ databases, history }: TotalsProps): ReactNode {
             <div className="total-title">{TITLES[measure]} per second</div>
             <div className="total-now">{formatRate(now)}</div>
             <div className="total-peak">peak {formatRate(Math.max(0, ...past))}</div>
-            <Sparkline values={past} label={`${TITLES[measure]} of the last two minutes`} />
+            <Sparkline values={past} label={`${TITLES[measure]} of the last minute`} />
           </div>
         );
       })}

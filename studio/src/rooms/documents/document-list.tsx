@@ -32,9 +32,9 @@ interface DocumentListProps {
 
 /** Columns between the id and the time. */
 const FIELD_COLUMNS = 6;
-const ID: Column = { key: "@id", title: "Id", width: "minmax(22ch, 26ch)" };
-const COLLECTION: Column = { key: "@collection", title: "Collection", width: "14ch" };
-const CHANGED: Column = { key: "@last-modified", title: "Changed", width: "13ch", atEnd: true };
+const ID: Column = { key: "@id", title: "Id", width: 24 };
+const COLLECTION: Column = { key: "@collection", title: "Collection", width: 14 };
+const CHANGED: Column = { key: "@last-modified", title: "Changed", width: 14, atEnd: true };
 
 export function DocumentList(props: DocumentListProps): ReactNode {
   const { database, collection, count, openId, onOpen } = props;
@@ -55,16 +55,17 @@ export function DocumentList(props: DocumentListProps): ReactNode {
     ],
     [store, collection, version > 0],
   );
-  const [selected, setSelected] = useState<number | null>(null);
+  const [chosen, setChosen] = useState<number | null>(null);
+  const selected = chosen ?? (openId === null ? null : store.positionOf(openId));
   useEffect(() => store.want(0, 1), [store]);
 
   const refresh = (): void => {
     setListedCount(count);
-    setSelected(null);
+    setChosen(null);
     setRound((now) => now + 1);
   };
   const select = (position: number): void => {
-    setSelected(position);
+    setChosen(position);
     const id = store.row(position)?.id;
     if (id !== undefined && id !== null) {
       onOpen(id, openId !== null);

@@ -8,7 +8,7 @@ import { CopyButton } from "../../parts/copy-button";
 import { Icon } from "../../parts/icon";
 import { JsonView } from "../../parts/json-view";
 import { Notice } from "../../parts/notice";
-import { useLoaded } from "../../use-loaded";
+import { useLoaded, valueOf } from "../../use-loaded";
 
 interface DocumentPanelProps {
   readonly database: string;
@@ -22,11 +22,13 @@ export function DocumentPanel({ database, id, onClose }: DocumentPanelProps): Re
     [database, id],
   );
   const [loaded, again] = useLoaded(load);
+  const row = valueOf(loaded);
   useEscape(onClose);
   return (
     <aside className="document" aria-label={`Document ${id}`}>
       <div className="document-head">
         <h2>{id}</h2>
+        {row !== null && <CopyButton label="Copy JSON" text={() => sourceOf(row)} />}
         <button type="button" className="icon-button" onClick={again} title="Read again" aria-label="Read again">
           <Icon name="refresh" />
         </button>
@@ -44,13 +46,13 @@ export function DocumentPanel({ database, id, onClose }: DocumentPanelProps): Re
           <p>It was deleted, or the id is spelled differently. Ids are compared without regard to case.</p>
         </Notice>
       )}
-      {loaded.state === "ready" && loaded.value !== null && <DocumentBody row={loaded.value} />}
+      {row !== null && <DocumentBody row={row} />}
     </aside>
   );
 }
 
 function DocumentBody({ row }: { readonly row: Row }): ReactNode {
-  const source = row.text.source.slice(row.node.start, row.node.end);
+  const source = sourceOf(row);
   const metadata = member(row.node, "@metadata");
   return (
     <>
@@ -59,13 +61,21 @@ function DocumentBody({ row }: { readonly row: Row }): ReactNode {
         <Fact title="Changed" text={row.lastModified === null ? "" : formatMoment(row.lastModified)} />
         <Fact title="Change vector" text={row.changeVector ?? ""} />
         <Fact title="JSON" text={formatBytes(new TextEncoder().encode(source).length)} />
-        <CopyButton label="Copy JSON" text={() => source} />
       </dl>
       <div className="document-json" tabIndex={0}>
-        <JsonView root={row.node} foldedAtFirst={metadata === undefined ? [] : [metadata.start]} />
+        <JsonView
+          key={row.changeVector}
+          root={row.node}
+          foldedAtFirst={metadata === undefined ? [] : [metadata.start]}
+        />
       </div>
     </>
   );
+}
+
+/** The document as the server wrote it. */
+function sourceOf(row: Row): string {
+  return row.text.source.slice(row.node.start, row.node.end);
 }
 
 function Fact({ title, text }: { readonly title: string; readonly text: string }): ReactNode {

@@ -51,6 +51,17 @@ export class PageStore {
     return this.pages.get(Math.floor(position / PAGE_ROWS))?.[position % PAGE_ROWS];
   }
 
+  /** Where a document stands among the rows that are there. */
+  positionOf(id: string): number | null {
+    for (const [page, rows] of this.pages) {
+      const slot = rows.findIndex((row) => row.id === id);
+      if (slot >= 0) {
+        return page * PAGE_ROWS + slot;
+      }
+    }
+    return null;
+  }
+
   /** Says which rows are in sight; `end` is excluded. */
   readonly want = (first: number, end: number): void => {
     const firstPage = Math.floor(first / PAGE_ROWS);
