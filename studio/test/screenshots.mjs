@@ -1,6 +1,6 @@
 // Drives Studio in a real browser against a running server, and takes pictures of its rooms.
 //
-//   JACKDAW_URL=http://127.0.0.1:8080 JACKDAW_DATABASE=demo node test/screenshots.mjs
+//   JACKDAW_URL=http://127.0.0.1:8080 JACKDAW_DATABASE=music node test/screenshots.mjs
 //
 // The server must hold the demo's database (or any with documents in collections). One document,
 // `studio-test/exact`, is stored and deleted again. Pictures go to test/out. Each check says what
@@ -16,7 +16,7 @@ import { queryChecks } from "./query-checks.mjs";
 import { serverChecks } from "./server-checks.mjs";
 
 const url = process.env.JACKDAW_URL;
-const database = process.env.JACKDAW_DATABASE ?? "demo";
+const database = process.env.JACKDAW_DATABASE ?? "music";
 const out = fileURLToPath(new URL("out/", import.meta.url));
 
 if (url === undefined) {

@@ -56,7 +56,7 @@ function isNested(node: JsonNode): boolean {
 
 function columnOf(seen: Seen): Column {
   const average = seen.characters / Math.max(1, seen.count);
-  const wanted = Math.max(seen.name.length * 1.15, average * 1.1) + PADDING_CH;
+  const wanted = Math.max(seen.name.length * 1.15, average * 1.25) + PADDING_CH;
   const width = Math.round(Math.min(WIDTH_MAX_CH, Math.max(WIDTH_MIN_CH, wanted)));
   const atEnd = seen.numbers * 2 > seen.count;
   return { key: seen.name, title: seen.name, width, atEnd };

@@ -6,7 +6,7 @@ import { useVirtualRows } from "./use-virtual-rows";
 export interface Column {
   readonly key: string;
   readonly title: string;
-  /** Width in characters; it may grow by half when there is room. */
+  /** Width in characters; that of texts may grow by half when there is room. */
   readonly width: number;
   /** Numbers stand at the end of their column. */
   readonly atEnd?: boolean;
@@ -96,8 +96,8 @@ export function DataGrid(props: DataGridProps): ReactNode {
   );
 }
 
-function trackOf({ width }: Column): string {
-  return `minmax(${width}ch, ${width * GROWTH_MAX}ch)`;
+function trackOf({ width, atEnd }: Column): string {
+  return atEnd === true ? `${width}ch` : `minmax(${width}ch, ${width * GROWTH_MAX}ch)`;
 }
 
 interface CellProps {

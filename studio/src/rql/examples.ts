@@ -20,10 +20,12 @@ export function examplesFor(collection: string, rows: readonly Row[]): Example[]
     const text = `${source}\nwhere ${name} >= ${middle}\norder by ${name} as long desc`;
     examples.push({ title: `From a ${name} on, largest first`, text });
   }
-  const group = [...words].sort((left, right) => left.distinct - right.distinct)[0];
-  if (group !== undefined) {
-    const text = `${source}\ngroup by ${group.name}\nselect ${group.name}, count() as Count`;
-    examples.push({ title: `How many of each ${group.name}`, text });
+  const kind = [...words].sort((left, right) => left.distinct - right.distinct)[0];
+  if (kind !== undefined) {
+    const value = kind.middle.replaceAll("'", "\\'");
+    const further = number === undefined ? "" : `\n  and ${number.name} >= ${number.middle}`;
+    const text = `${source}\nwhere ${kind.name} = '${value}'${further}`;
+    examples.push({ title: `Only ${kind.name} ${kind.middle}`, text });
   }
   const word = words[0];
   if (word !== undefined) {

@@ -32,7 +32,7 @@ interface DocumentListProps {
 
 /** Columns between the id and the time. */
 const FIELD_COLUMNS = 6;
-const ID: Column = { key: "@id", title: "Id", width: 24 };
+const ID: Column = { key: "@id", title: "Id", width: 26 };
 const COLLECTION: Column = { key: "@collection", title: "Collection", width: 14 };
 const CHANGED: Column = { key: "@last-modified", title: "Changed", width: 14, atEnd: true };
 

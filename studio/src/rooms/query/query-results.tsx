@@ -21,7 +21,7 @@ interface QueryResultsProps {
 export type ResultView = "table" | "json";
 
 const FIELD_COLUMNS = 10;
-const ID: Column = { key: "@id", title: "Id", width: 24 };
+const ID: Column = { key: "@id", title: "Id", width: 26 };
 /** Rows from the end at which further ones are asked for. */
 const MORE_AHEAD = 100;
 
