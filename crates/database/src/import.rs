@@ -154,8 +154,11 @@ impl Importer {
                     self.unreleased_bytes = 0;
                     self.database.release_resident();
                 }
-                batch.clear();
-                self.spare.push(batch);
+                // Callers that make batches of their own take none back.
+                if self.spare.len() < IN_FLIGHT_MAX {
+                    batch.clear();
+                    self.spare.push(batch);
+                }
             }
             Err(error) => {
                 self.failure.get_or_insert(error);
