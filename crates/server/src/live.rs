@@ -72,20 +72,24 @@ impl Live {
 }
 
 fn describe(database: &Database, rates: Rates) -> Value {
-    let statistics = match database.statistics() {
-        Ok(statistics) => statistics,
+    let numbers = database
+        .statistics()
+        .and_then(|numbers| Ok((numbers, database.indexes()?)));
+    let (statistics, indexes) = match numbers {
+        Ok(numbers) => numbers,
         Err(error) => {
             return json!({ "Name": database.name(), "IsOpen": true, "Error": error.to_string() });
         }
     };
+    let index_bytes: u64 = indexes.iter().map(|index| index.bytes).sum();
     json!({
         "Name": database.name(),
         "IsOpen": true,
         "DocumentsCount": statistics.document_count,
-        "SizeOnDisk": statistics.data_bytes + statistics.journal_bytes,
+        "SizeOnDisk": statistics.data_bytes + statistics.journal_bytes + index_bytes,
         "JournalBytes": statistics.journal_bytes,
-        "IndexesCount": 0,
-        "IndexLag": 0,
+        "IndexesCount": indexes.len(),
+        "IndexLag": indexes.iter().map(|index| index.lag).max().unwrap_or(0),
         "WritesPerSec": rates.writes,
         "ReadsPerSec": rates.reads,
         "QueriesPerSec": rates.queries,

@@ -132,3 +132,36 @@ fn failures_say_how_much_was_stored() {
     assert_eq!(count(&mut connection), 0);
     assert_eq!(connection.post(PATH, "[]").status, 201);
 }
+
+#[test]
+fn an_operation_that_is_killed_ends_its_bulk_insert() {
+    let (server, mut connection) = start_with_database();
+    let number = |connection: &mut Connection| {
+        let next = connection.get("/databases/db1/operations/next-operation-id");
+        next.json()["Id"].as_i64().unwrap()
+    };
+    let first = number(&mut connection);
+    begin(&mut connection, "");
+    chunk(&mut connection, format!("[{},", element(1)).as_bytes());
+    let mut killer = server.connect();
+    let kill = |id: i64| format!("/databases/db1/operations/kill?id={id}");
+    assert_eq!(killer.post(&kill(first), "").status, 204);
+    let answer = connection.read(false);
+    assert_eq!(answer.status, 500);
+    let error = answer.json()["Error"].as_str().unwrap().to_owned();
+    assert!(error.contains("BulkInsertAbortedException"), "{error}");
+    let state = format!("/databases/db1/operations/state?id={first}");
+    assert_eq!(killer.get(&state).json()["Status"], "Faulted");
+
+    let second = number(&mut killer);
+    assert_eq!(killer.post(&kill(second), "").status, 204);
+    let path = format!("/databases/db1/bulk_insert?id={second}");
+    assert_eq!(killer.post(&path, "[]").status, 500);
+    assert_eq!(killer.post(&kill(second + 1), "").status, 500);
+    assert_eq!(
+        killer.post("/databases/db1/bulk_insert?id=77", "[]").status,
+        201
+    );
+    let state = killer.get("/databases/db1/operations/state?id=77").json();
+    assert_eq!(state["Status"], "Completed");
+}

@@ -172,6 +172,34 @@ fn a_locked_database_is_not_deleted() {
                    the database.";
     refused(&deleted, 500, "System.InvalidOperationException", message);
     assert_eq!(connection.get("/topology?name=db1").status, 200);
+    let lock = "/admin/databases/set-lock";
+    let set = connection.post(
+        lock,
+        r#"{"DatabaseNames":["DB1"],"Mode":"PreventDeletesIgnore"}"#,
+    );
+    assert_eq!(set.status, 204);
+    let ignored = connection.exchange("DELETE", "/admin/databases", "", order);
+    assert_eq!(ignored.json()["RaftCommandIndex"], -1);
+    let nested = connection.post(lock, r#"{"DatabaseNames":[["db1"]],"Mode":"Unlock"}"#);
+    assert_eq!(nested.json()["Type"], "System.FormatException");
+    let one_absent = r#"{"DatabaseNames":["db1","db9"],"Mode":"PreventDeletesError"}"#;
+    assert_eq!(connection.post(lock, one_absent).status, 500);
+    let kept = connection.get("/admin/databases?name=db1").json();
+    assert_eq!(kept["LockMode"], "PreventDeletesIgnore");
+    let odd = connection.post(lock, r#"{"DatabaseNames":["db1"],"Mode":"Frob"}"#);
+    assert_eq!(odd.json()["Type"], "System.ArgumentException");
+    let absent = connection.post(lock, r#"{"DatabaseNames":["db9"],"Mode":"Unlock"}"#);
+    assert_eq!(absent.json()["Message"], "Database 'db9' does not exist.");
+    assert_eq!(
+        connection
+            .post(lock, r#"{"DatabaseNames":["db1"],"Mode":"Unlock"}"#)
+            .status,
+        204
+    );
+    let record = connection.get("/admin/databases?name=db1").json();
+    assert_eq!(record["LockMode"], "Unlock");
+    connection.exchange("DELETE", "/admin/databases", "", order);
+    assert_eq!(connection.get("/topology?name=db1").status, 503);
 }
 
 #[test]

@@ -545,6 +545,8 @@ fn collections_are_counted() {
     let stats = connection.get("/databases/db1/collections/stats").json();
     assert_eq!(stats["CountOfDocuments"], 3);
     assert_eq!(stats["Collections"], json!({ "@empty": 1, "Cars": 2 }));
+    let cars = connection.get("/databases/db1/collections/docs?name=cars&pageSize=1");
+    assert_eq!(ids(&cars), ["a/2"]);
     let stats = connection.get("/databases/db1/stats").json();
     assert_eq!(
         (&stats["CountOfDocuments"], &stats["LastDocEtag"]),
@@ -605,4 +607,33 @@ fn several_requests_in_one_are_answered_each_on_its_own() {
     assert_eq!(none.text(), r#"{"Results":[]}"#);
     let empty = connection.post("/databases/db1/multi_get", "{}");
     assert_eq!(empty.json()["Type"], "System.ArgumentException");
+}
+
+#[test]
+fn identities_are_counted_seeded_and_listed() {
+    let (_running, mut connection) = start_with_database();
+    let id = |answer: &Answer| answer.json()["Id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        id(&connection.put(&format!("{DOCS}?id=users|"), "{}")),
+        "users/1"
+    );
+    assert_eq!(
+        id(&connection.put(&format!("{DOCS}?id=users%7C"), "{}")),
+        "users/2"
+    );
+    let mut seed = |query: &str| {
+        let answer = connection.post(&format!("/databases/db1/identity/seed?{query}"), "");
+        answer.json()["NewSeedValue"].clone()
+    };
+    assert_eq!(seed("name=users&value=10"), 10);
+    assert_eq!(seed("name=users%7C&value=5"), 10);
+    assert_eq!(seed("name=users|&value=5&force=true"), 5);
+    assert_eq!(
+        connection.get("/databases/db1/debug/identities").json(),
+        json!({ "users|": 5 })
+    );
+    assert_eq!(
+        id(&connection.put(&format!("{DOCS}?id=users|"), "{}")),
+        "users/6"
+    );
 }

@@ -14,6 +14,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyper::header::HeaderName;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -41,7 +42,8 @@ impl From<ClientGone> for WireError {
 pub(crate) struct ChunkWriter {
     /// Bytes not sent yet; handlers append to it.
     pub(crate) buffer: Vec<u8>,
-    /// Status and headers; may be changed until the first piece has left.
+    /// Status and headers; may be changed until the first piece has left. A head with a body of its
+    /// own, or with none, is the whole answer: what is in the buffer is dropped.
     pub(crate) head: Reply,
     answer: Option<oneshot::Sender<Outcome>>,
     pieces: Option<mpsc::Sender<Result<Bytes, BrokenStream>>>,
@@ -62,6 +64,12 @@ impl ChunkWriter {
             stall,
         };
         (writer, outcome)
+    }
+
+    /// Adds a header, unless the head has left already.
+    pub(crate) fn set_header(&mut self, name: HeaderName, value: &str) {
+        let head = std::mem::replace(&mut self.head, Reply::empty(hyper::StatusCode::OK));
+        self.head = head.with(name, value);
     }
 
     /// Sends what has gathered when it fills a piece. Call it after each row.
@@ -103,7 +111,7 @@ impl ChunkWriter {
             (Some(answer), Ok(())) => {
                 let mut head =
                     std::mem::replace(&mut self.head, Reply::empty(hyper::StatusCode::OK));
-                if matches!(head.body, ReplyBody::Whole(_)) {
+                if matches!(&head.body, ReplyBody::Whole(body) if body.is_empty()) {
                     head.body = ReplyBody::Whole(Bytes::from(std::mem::take(&mut self.buffer)));
                 }
                 drop(answer.send(Ok(head)));

@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -61,6 +62,29 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) captures: Captures,
     pub(crate) body: Bytes,
+    /// Turns true when the client went away before its answer began: long work may end then.
+    pub(crate) abandoned: Arc<AtomicBool>,
+}
+
+/// Raises the flag of a request whose answer nobody waits for any more: the connection's task drops
+/// it when the client goes away.
+struct Waiter(Option<Arc<AtomicBool>>);
+
+impl Waiter {
+    /// Waits for the answer; the flag stays down once it is there.
+    async fn wait<T>(mut self, answer: impl Future<Output = T>) -> T {
+        let answer = answer.await;
+        self.0 = None;
+        answer
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if let Some(abandoned) = &self.0 {
+            abandoned.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Call {
@@ -119,6 +143,7 @@ pub(super) async fn answer(
                 headers,
                 captures,
                 body,
+                abandoned: Arc::default(),
             };
             let tag = crate::routes::database_tag(&call);
             let outcome = receive(handler, call, incoming).await;
@@ -161,6 +186,7 @@ pub(crate) async fn answer_inner(
                 headers,
                 captures,
                 body,
+                abandoned: Arc::default(),
             };
             run(handler, Arc::new(call)).await
         }
@@ -207,16 +233,21 @@ async fn run(handler: Handler, call: Arc<Call>) -> Outcome {
             catch_unwind(AssertUnwindSafe(|| handle(&call))).unwrap_or_else(|_| Err(panicked()))
         }
         Handler::Blocking(handle) => {
+            let waiter = Waiter(Some(call.abandoned.clone()));
             let task = tokio::task::spawn_blocking(move || handle(&call));
-            task.await.unwrap_or_else(|_| Err(panicked()))
+            waiter.wait(task).await.unwrap_or_else(|_| Err(panicked()))
         }
         Handler::Streaming(handle) => {
             let (mut writer, outcome) = ChunkWriter::new(call.shared.config.stall_timeout);
+            let waiter = Waiter(Some(call.abandoned.clone()));
             tokio::task::spawn_blocking(move || {
                 let result = catch_unwind(AssertUnwindSafe(|| handle(&call, &mut writer)));
                 writer.finish(result.unwrap_or_else(|_| Err(panicked())));
             });
-            outcome.await.unwrap_or_else(|_| Err(panicked()))
+            waiter
+                .wait(outcome)
+                .await
+                .unwrap_or_else(|_| Err(panicked()))
         }
         Handler::Feeding(_) => Err(WireError::new(
             kind::NOT_SUPPORTED,
@@ -300,4 +331,22 @@ fn gzip(body: &[u8]) -> Option<Bytes> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(body).ok()?;
     encoder.finish().ok().map(Bytes::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_nobody_waits_for_is_abandoned() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let abandoned = Arc::new(AtomicBool::new(false));
+        let waiter = || Waiter(Some(abandoned.clone()));
+        assert_eq!(runtime.block_on(waiter().wait(async { 7 })), 7);
+        assert!(!abandoned.load(Ordering::Relaxed));
+        drop(waiter().wait(std::future::pending::<()>()));
+        assert!(abandoned.load(Ordering::Relaxed));
+    }
 }

@@ -45,6 +45,7 @@ pub(super) fn bulk_docs(call: Arc<Call>) -> Pending {
             return Ok(reply(&[]));
         }
         let results = writing::submit(&database, commands).await?;
+        writing::wait_as_asked(&call, &database).await?;
         Ok(reply(&results))
     })
 }

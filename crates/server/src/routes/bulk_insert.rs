@@ -45,19 +45,33 @@ pub(super) fn run(call: Arc<Call>, mut feed: Feed) -> Pending {
 
 async fn insert(call: &Arc<Call>, feed: &mut Feed) -> Result<(), WireError> {
     let database = super::database_soon(call).await?;
-    if call.query().number("id").is_none() {
-        return Err(WireError::missing_parameter("id"));
-    }
+    let number = call.query().number("id");
+    let number = number.ok_or_else(|| WireError::missing_parameter("id"))?;
+    let operations = &call.shared.operations;
+    let progress = operations.under(database.id().as_str(), number, "Bulk insert".to_owned());
     let mut stored = Stored::default();
-    let outcome = store_all(&database, feed, &mut stored).await;
-    outcome.map_err(|cause| {
-        let Stored { documents, batches } = stored;
+    let outcome = tokio::select! {
+        outcome = store_all(&database, feed, &mut stored) => outcome,
+        () = progress.cancelled() => Err(ended()),
+    };
+    let Stored { documents, batches } = stored;
+    let outcome = outcome.map_err(|cause| {
         let message = format!(
             "Failed to process bulk insert. Inserted {documents} items in {batches} batches."
         );
         let cause = format!("{}: {}", cause.kind, cause.message);
         WireError::new(kind::INVALID_OPERATION, message).caused_by(cause)
-    })
+    });
+    match &outcome {
+        Ok(()) => progress.complete(documents, Vec::new()),
+        Err(error) => progress.fail(error),
+    }
+    outcome
+}
+
+fn ended() -> WireError {
+    let message = "The bulk insert was ended by a request to kill its operation.";
+    WireError::new(kind::BULK_INSERT_ABORTED, message)
 }
 
 async fn store_all(

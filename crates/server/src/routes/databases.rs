@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::cluster::NODE_TAG;
 use super::record::{self, Facts, StoredRecord};
 use super::statistics::size;
-use super::{failure, input};
+use super::{failure, indexes, input};
 use crate::http::{Call, Outcome, Reply};
 use crate::version;
 use crate::wire::{WireError, kind};
@@ -70,7 +70,7 @@ fn described(call: &Call, name: &str) -> Result<Option<Value>, WireError> {
         "IsAdmin": true,
         "IsEncrypted": false,
         "RejectClients": false,
-        "IndexesCount": 0,
+        "IndexesCount": indexes::infos(&found.database)?.len(),
         "NodesTopology": {
             "Members": [member],
             "Promotables": [],
@@ -109,7 +109,7 @@ pub(super) fn topology(call: &Call) -> Outcome {
 pub(super) fn get(call: &Call) -> Outcome {
     let name = required_name(call)?;
     match find(call, &name)? {
-        Some(found) => Ok(Reply::value(&found.record.full(&found.facts()))),
+        Some(found) => Ok(Reply::value(&found.described()?)),
         None => Ok(missing(&name, StatusCode::NOT_FOUND)),
     }
 }
@@ -118,7 +118,7 @@ pub(super) fn get(call: &Call) -> Outcome {
 pub(super) fn record(call: &Call) -> Outcome {
     let name = call.part(0);
     let found = find(call, &name)?.ok_or_else(|| failure::no_database(&name))?;
-    Ok(Reply::value(&found.record.full(&found.facts())))
+    Ok(Reply::value(&found.described()?))
 }
 
 fn required_name(call: &Call) -> Result<String, WireError> {
@@ -141,6 +141,20 @@ impl Found {
             id: self.database.id(),
             index: self.index,
         }
+    }
+}
+
+impl Found {
+    /// The record as clients read it, with the indexes that queries made.
+    fn described(&self) -> Result<Value, WireError> {
+        let mut record = self.record.full(&self.facts());
+        let infos = indexes::infos(&self.database)?;
+        let members = infos.iter();
+        let automatic: Map<String, Value> = members
+            .map(|info| (info.definition.name.clone(), indexes::automatic(info)))
+            .collect();
+        record["AutoIndexes"] = automatic.into();
+        Ok(record)
     }
 }
 
@@ -226,7 +240,9 @@ pub(super) fn delete(call: &Call) -> Outcome {
         let Some(entry) = databases.entry(name) else {
             continue;
         };
-        StoredRecord::parse(&entry.record)?.check_deletable(&entry.name)?;
+        if !StoredRecord::parse(&entry.record)?.is_deletable(&entry.name)? {
+            continue;
+        }
         if databases
             .delete(name)
             .map_err(|error| failure::set(name, &error))?
@@ -240,6 +256,31 @@ pub(super) fn delete(call: &Call) -> Outcome {
     Ok(Reply::value(
         &json!({ "RaftCommandIndex": index, "PendingDeletes": [] }),
     ))
+}
+
+/// `POST /admin/databases/set-lock` with `{DatabaseNames, Mode}`: whether databases may be deleted.
+pub(super) fn set_lock(call: &Call) -> Outcome {
+    let mut parser = input::parser(call);
+    let order = input::object(call, &mut parser)?;
+    let mode = input::text(order, "Mode")?.unwrap_or("");
+    if !record::LOCK_MODES.contains(&mode) {
+        let message = format!(
+            "'{mode}' is no lock mode. Use one of {:?}.",
+            record::LOCK_MODES
+        );
+        return Err(WireError::new(kind::ARGUMENT, message));
+    }
+    let names = input::texts(order, "DatabaseNames")?;
+    let find = |name: &&str| find(call, name)?.ok_or_else(|| failure::no_database(name));
+    // All are found before the first is changed.
+    let found: Vec<Found> = names.iter().map(find).collect::<Result<_, WireError>>()?;
+    for found in found {
+        let name = found.database.name();
+        let record = found.record.with_lock_mode(mode).to_text();
+        let set = call.shared.databases.set_record(name, &record);
+        set.map_err(|error| failure::set(name, &error))?;
+    }
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 
 /// `GET /databases/*/configuration/client`: -2 says that none was ever set.

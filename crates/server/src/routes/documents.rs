@@ -134,6 +134,47 @@ fn list(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     Ok(())
 }
 
+/// `GET /databases/*/collections/docs?name=&start=&pageSize=`: a collection, newest change first.
+pub(super) fn of_collection(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
+    let query = call.query();
+    let name = query
+        .filled("name")
+        .ok_or_else(|| WireError::empty_parameter("name"))?;
+    let snapshot = snapshot(call)?;
+    if not_modified(call, &snapshot.change_vector(), out) {
+        return Ok(());
+    }
+    let metadata_only = query.flag("metadataOnly");
+    let rows = snapshot
+        .latest_of_collection(&name)
+        .map_err(|error| failure::read(&error))?;
+    let (start, size) = page(query);
+    out.buffer.extend_from_slice(b"{\"Results\":[");
+    for (slot, row) in rows.skip(start).take(size).enumerate() {
+        if slot > 0 {
+            out.buffer.push(b',');
+        }
+        let row = row.map_err(|error| failure::read(&error))?;
+        push_document(&mut out.buffer, &row, metadata_only);
+        out.checkpoint()?;
+    }
+    out.buffer.extend_from_slice(b"]}");
+    Ok(())
+}
+
+/// `start=` and `pageSize=`; everything without them.
+fn page(query: QueryString<'_>) -> (usize, usize) {
+    let number = |name: &str| {
+        query
+            .number(name)
+            .and_then(|number| usize::try_from(number).ok())
+    };
+    (
+        number("start").unwrap_or(0),
+        number("pageSize").unwrap_or(usize::MAX),
+    )
+}
+
 /// The order of documents when no prefix is asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unlisted {
@@ -150,19 +191,10 @@ pub(super) fn each_listed(
     unlisted: Unlisted,
     mut take: impl FnMut(&DocumentRow<'_>) -> Result<(), WireError>,
 ) -> Result<(), WireError> {
-    let number = |name: &str| {
-        query
-            .number(name)
-            .and_then(|number| u64::try_from(number).ok())
-    };
-    let (start, page_size) = (number("start").unwrap_or(0), number("pageSize"));
+    let (skip, most) = page(query);
     let give = |row: Result<DocumentRow<'_>, ReadError>| {
         take(&row.map_err(|error| failure::read(&error))?)
     };
-    let skip = usize::try_from(start).unwrap_or(usize::MAX);
-    let most = page_size
-        .and_then(|size| usize::try_from(size).ok())
-        .unwrap_or(usize::MAX);
     if let Some(prefix) = query.first("startsWith") {
         let (matches, exclude) = (query.filled("matches"), query.filled("exclude"));
         let start_after = query.filled("startAfter");
@@ -171,13 +203,12 @@ pub(super) fn each_listed(
             matches: matches.as_deref(),
             exclude: exclude.as_deref(),
             start_after: start_after.as_deref(),
-            start,
-            page_size,
+            ..PrefixQuery::default()
         };
         let rows = snapshot
             .by_prefix(&listing)
             .map_err(|error| failure::read(&error))?;
-        return rows.into_iter().try_for_each(give);
+        return rows.skip(skip).take(most).try_for_each(give);
     }
     if unlisted == Unlisted::OldestFirst {
         let rows = snapshot

@@ -4,9 +4,12 @@
 //! know (damage, poisoned storage) becomes a 500 that says what to do, and is logged.
 
 use hyper::StatusCode;
-use jackdaw_database::{OpenError, ReadError, SetError, WriteError};
+use jackdaw_database::{DatabaseError, OpenError, QueryError, ReadError, SetError, WriteError};
+
+use jackdaw_query::syntax::SyntaxError;
 use serde_json::Value;
 
+use super::asked::Asked;
 use crate::wire::{WireError, kind};
 
 /// Longest id on the wire, in bytes.
@@ -58,6 +61,60 @@ pub(super) fn read(error: &ReadError) -> WireError {
         kind::UNEXPECTED,
         format!("Documents could not be read: {error}"),
     )
+}
+
+/// Whatever a database said that is none of the other kinds.
+pub(super) fn database(error: &DatabaseError) -> WireError {
+    match error {
+        DatabaseError::Read(error) => read(error),
+        DatabaseError::Write(error) => write(error),
+        other => WireError::new(kind::UNEXPECTED, other.to_string()),
+    }
+}
+
+pub(super) fn no_index(name: &str) -> WireError {
+    WireError::new(
+        kind::NO_INDEX,
+        format!("There is no index with '{name}' name."),
+    )
+}
+
+/// A query without a result. Messages repeat the query, as clients show nothing else.
+pub(super) fn query(error: &QueryError, asked: &Asked) -> WireError {
+    let text = &asked.text;
+    match error {
+        QueryError::Syntax(error) => {
+            let SyntaxError {
+                line,
+                column,
+                message,
+                hint,
+            } = error;
+            let hint = hint
+                .as_ref()
+                .map_or(String::new(), |hint| format!("\n{hint}"));
+            let message = format!("{line}:{column} {message}\nQuery: \n{text}{hint}");
+            WireError::new(kind::PARSE_QUERY, message)
+        }
+        QueryError::Invalid(message) => {
+            let parameters = asked.parameters.as_ref();
+            let parameters = parameters.map(|parameters| parameters.root().to_json());
+            let parameters = parameters.filter(|json| json != "{}");
+            let tail = parameters.map_or(String::new(), |json| format!("\nParameters: {json}"));
+            WireError::new(
+                kind::INVALID_QUERY,
+                format!("{message}\nQuery: {text}{tail}"),
+            )
+        }
+        QueryError::Argument(message) => WireError::new(kind::ARGUMENT, message),
+        QueryError::Operation(message) => WireError::new(kind::INVALID_OPERATION, message),
+        QueryError::NotSupported(message) => WireError::new(kind::NOT_SUPPORTED, message),
+        QueryError::IndexMissing(name) => no_index(name),
+        QueryError::Memory { .. } | QueryError::Stopped => {
+            WireError::new(kind::INVALID_OPERATION, error.to_string())
+        }
+        other => WireError::new(kind::UNEXPECTED, other.to_string()),
+    }
 }
 
 /// Refuses an id that is longer than the protocol allows.

@@ -97,11 +97,17 @@ pub(super) fn texts<'d>(object: Object<'d>, name: &str) -> Result<Vec<&'d str>, 
     let Some(value) = object.get(name).filter(|value| !value.is_null()) else {
         return Ok(Vec::new());
     };
-    let Some(array) = value.as_array() else {
-        let message = format!("Expected '{name}' to be an array, but got {}", token(value));
-        return Err(WireError::new(kind::FORMAT, message));
+    let refuse = |what: &str, found: Value<'_>| {
+        let message = format!("Expected '{name}' to {what}, but got {}", token(found));
+        WireError::new(kind::FORMAT, message)
     };
-    Ok(array.iter().filter_map(|item| item.as_str()).collect())
+    let array = value
+        .as_array()
+        .ok_or_else(|| refuse("be an array", value))?;
+    let present = array.iter().filter(|item| !item.is_null());
+    present
+        .map(|item| item.as_str().ok_or_else(|| refuse("hold strings", item)))
+        .collect()
 }
 
 /// The body as a document with its `@metadata` apart.

@@ -3,17 +3,22 @@
 //! Called by `http::dispatch`. Handlers turn a `Call` into a `Reply` or a `WireError`; typed
 //! errors of the layers below become wire errors in `failure` and nowhere else.
 
+mod asked;
 mod batch;
 mod bulk_insert;
 mod cluster;
 mod databases;
+mod deletion;
 mod documents;
 mod failure;
 mod hilo;
+mod identities;
+mod indexes;
 mod input;
 mod live;
 mod multi_get;
 mod operations;
+mod queries;
 mod record;
 mod statistics;
 mod streams;

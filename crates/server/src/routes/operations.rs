@@ -1,32 +1,227 @@
 //! Operations that go on after their request was answered, looked up by number.
 //!
-//! Numbers are given out per database, from 1, and are not reused while the server runs. No route
-//! of this server starts such an operation yet, so a number that a client asks about is unknown
-//! unless the client was given it in advance; then nothing has been done under it so far.
+//! Numbers are given out per database, from 1, and not reused while the server runs. `deletion`
+//! starts operations; a bulk insert comes under a number that its client got beforehand. Both
+//! report through [`Progress`]; clients ask for the state until it is final, or end the operation.
+//!
+//! Threads: any. An operation lives on a thread of its own and only shares its [`Progress`].
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::StatusCode;
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::cluster::NODE_TAG;
+use super::now;
 use crate::http::{Call, Outcome, Reply};
 use crate::wire::{WireError, kind};
 
-/// The last number given out, by database.
+/// Finished operations of a database that are remembered.
+const REMEMBERED_MAX: usize = 1024;
+
+/// All operations of all databases.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
-    last: Mutex<HashMap<String, i64>>,
+    databases: Mutex<HashMap<String, DatabaseOperations>>,
+}
+
+#[derive(Debug, Default)]
+struct DatabaseOperations {
+    last: i64,
+    known: BTreeMap<i64, Arc<Progress>>,
+}
+
+/// One operation, as it reports itself.
+#[derive(Debug)]
+pub(super) struct Progress {
+    description: String,
+    started: String,
+    is_cancelled: watch::Sender<bool>,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Running { processed: usize, total: usize },
+    Completed { total: usize, details: Vec<String> },
+    Faulted { kind: &'static str, message: String },
+    Canceled,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Operations {
+    /// The next number of a database.
     fn next(&self, database_id: &str) -> i64 {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = last.entry(database_id.to_owned()).or_default();
-        *number += 1;
-        *number
+        let mut databases = lock(&self.databases);
+        let operations = databases.entry(database_id.to_owned()).or_default();
+        operations.last += 1;
+        operations.last
     }
+
+    /// A new operation and its number.
+    pub(super) fn begin(&self, database_id: &str, description: String) -> (i64, Arc<Progress>) {
+        let number = self.next(database_id);
+        (number, self.under(database_id, number, description))
+    }
+
+    /// The operation under a number that was given out before; it may have been ended already.
+    pub(super) fn under(
+        &self,
+        database_id: &str,
+        number: i64,
+        description: String,
+    ) -> Arc<Progress> {
+        let mut databases = lock(&self.databases);
+        let operations = databases.entry(database_id.to_owned()).or_default();
+        operations.last = operations.last.max(number);
+        while operations.known.len() >= REMEMBERED_MAX {
+            operations.known.pop_first();
+        }
+        let known = operations.known.entry(number);
+        known
+            .or_insert_with(|| Arc::new(Progress::new(description)))
+            .clone()
+    }
+
+    /// Ends an operation, even before it begins; false when its number was never given out.
+    fn kill(&self, database_id: &str, number: i64) -> bool {
+        let last = lock(&self.databases)
+            .get(database_id)
+            .map_or(0, |operations| operations.last);
+        if !(1..=last).contains(&number) {
+            return false;
+        }
+        self.under(database_id, number, String::new())
+            .is_cancelled
+            .send_replace(true);
+        true
+    }
+
+    fn find(&self, database_id: &str, number: i64) -> Option<Arc<Progress>> {
+        lock(&self.databases)
+            .get(database_id)?
+            .known
+            .get(&number)
+            .cloned()
+    }
+
+    fn all(&self, database_id: &str) -> Vec<(i64, Arc<Progress>)> {
+        let databases = lock(&self.databases);
+        let known = databases
+            .get(database_id)
+            .map(|operations| &operations.known);
+        known
+            .into_iter()
+            .flatten()
+            .map(|(number, one)| (*number, one.clone()))
+            .collect()
+    }
+}
+
+impl Progress {
+    fn new(description: String) -> Progress {
+        Progress {
+            description,
+            started: now(),
+            is_cancelled: watch::Sender::new(false),
+            state: Mutex::new(State::Running {
+                processed: 0,
+                total: 0,
+            }),
+        }
+    }
+
+    /// Whether a client asked to end it.
+    pub(super) fn is_cancelled(&self) -> bool {
+        *self.is_cancelled.borrow()
+    }
+
+    /// Waits until a client asks to end it.
+    pub(super) async fn cancelled(&self) {
+        drop(
+            self.is_cancelled
+                .subscribe()
+                .wait_for(|is_cancelled| *is_cancelled)
+                .await,
+        );
+    }
+
+    pub(super) fn report(&self, processed: usize, total: usize) {
+        *lock(&self.state) = State::Running { processed, total };
+    }
+
+    /// `details` are the ids that were worked on, when the client asked for them.
+    pub(super) fn complete(&self, total: usize, details: Vec<String>) {
+        *lock(&self.state) = State::Completed { total, details };
+    }
+
+    pub(super) fn fail(&self, error: &WireError) {
+        let message = error.message.clone();
+        *lock(&self.state) = State::Faulted {
+            kind: error.kind,
+            message,
+        };
+    }
+
+    pub(super) fn cancel(&self) {
+        *lock(&self.state) = State::Canceled;
+    }
+
+    fn json(&self) -> Value {
+        let (status, progress, result) = match &*lock(&self.state) {
+            State::Running { processed, total } => {
+                let progress = json!({
+                    "$type": "Raven.Client.Documents.Operations.DeterminateProgress, Raven.Client",
+                    "Processed": processed,
+                    "Total": total,
+                });
+                ("InProgress", progress, Value::Null)
+            }
+            State::Completed { total, details } => {
+                ("Completed", Value::Null, bulk_result(*total, details))
+            }
+            State::Faulted { kind, message } => {
+                let result = json!({
+                    "$type":
+                        "Raven.Client.Documents.Operations.OperationExceptionResult, Raven.Client",
+                    "Type": kind,
+                    "Message": message,
+                    "Error": format!("{kind}: {message}"),
+                    "StatusCode": 500,
+                });
+                ("Faulted", Value::Null, result)
+            }
+            State::Canceled => ("Canceled", Value::Null, Value::Null),
+        };
+        json!({
+            "$type": "Raven.Client.Documents.Operations.OperationState, Raven.Client",
+            "Progress": progress,
+            "Result": result,
+            "Status": status,
+        })
+    }
+}
+
+fn bulk_result(total: usize, details: &[String]) -> Value {
+    const DETAIL: &str =
+        "Raven.Client.Documents.Operations.BulkOperationResult+DeleteDetails, Raven.Client";
+    let detail = |id: &String| json!({ "$type": DETAIL, "Id": id, "Etag": null });
+    json!({
+        "$type": "Raven.Client.Documents.Operations.BulkOperationResult, Raven.Client",
+        "Total": total,
+        "Message": format!("Processed {total} items."),
+        "Details": details.iter().map(detail).collect::<Vec<_>>(),
+        "Query": null,
+        "DocumentsProcessed": 0,
+        "AttachmentsProcessed": 0,
+        "CountersProcessed": 0,
+        "TimeSeriesProcessed": 0,
+    })
 }
 
 /// `GET /databases/*/operations/next-operation-id`
@@ -36,22 +231,43 @@ pub(super) fn next_number(call: &Call) -> Outcome {
     Ok(Reply::value(&json!({ "Id": number, "NodeTag": NODE_TAG })))
 }
 
-/// `GET /databases/*/operations`
+/// `GET /databases/*/operations?id=`
 pub(super) fn list(call: &Call) -> Outcome {
-    super::database(call)?;
-    if call.query().number("id").is_some() {
+    let database = super::database(call)?;
+    let all = call.shared.operations.all(database.id().as_str());
+    let wanted = call.query().number("id");
+    let chosen = all
+        .into_iter()
+        .filter(|(number, _)| wanted.is_none_or(|id| id == *number));
+    let row = |(number, progress): (i64, Arc<Progress>)| {
+        json!({
+            "Id": number,
+            "Description": {
+                "Description": progress.description,
+                "StartTime": progress.started,
+            },
+            "Killable": true,
+            "State": progress.json(),
+        })
+    };
+    let rows: Vec<Value> = chosen.map(row).collect();
+    if wanted.is_some() && rows.is_empty() {
         return Ok(Reply::empty(StatusCode::NOT_FOUND));
     }
-    Ok(Reply::value(&json!({ "Results": [] })))
+    Ok(Reply::value(&json!({ "Results": rows })))
 }
 
 /// `GET /databases/*/operations/state?id=`
 pub(super) fn state(call: &Call) -> Outcome {
-    super::database(call)?;
-    server_state(call)
+    let database = super::database(call)?;
+    let number = required_number(call)?;
+    match call.shared.operations.find(database.id().as_str(), number) {
+        Some(progress) => Ok(Reply::value(&progress.json())),
+        None => Ok(Reply::empty(StatusCode::NOT_FOUND)),
+    }
 }
 
-/// `GET /operations/state?id=`
+/// `GET /operations/state?id=`: no operation of the server as a whole exists.
 pub(super) fn server_state(call: &Call) -> Outcome {
     required_number(call)?;
     Ok(Reply::empty(StatusCode::NOT_FOUND))
@@ -59,8 +275,11 @@ pub(super) fn server_state(call: &Call) -> Outcome {
 
 /// `POST /databases/*/operations/kill?id=`
 pub(super) fn kill(call: &Call) -> Outcome {
-    super::database(call)?;
+    let database = super::database(call)?;
     let number = required_number(call)?;
+    if call.shared.operations.kill(database.id().as_str(), number) {
+        return Ok(Reply::empty(StatusCode::NO_CONTENT));
+    }
     let message = format!("Operation {number} was not registered");
     Err(WireError::new(kind::ARGUMENT, message))
 }

@@ -68,6 +68,10 @@ const NULLS: &[&str] = &[
 ];
 /// The lock mode of a database that may be deleted.
 const UNLOCKED: &str = "Unlock";
+/// The lock mode of a database whose deletion is skipped.
+const IGNORING: &str = "PreventDeletesIgnore";
+/// All lock modes: deletion is allowed, silently skipped, or refused.
+pub(super) const LOCK_MODES: &[&str] = &[UNLOCKED, IGNORING, "PreventDeletesError"];
 /// Purposes of identities made from a database's.
 const TOPOLOGY: u64 = 1;
 const TRANSACTIONS: u64 = 2;
@@ -131,17 +135,25 @@ impl StoredRecord {
         serde_json::to_string(self).expect("a record of strings and JSON is serializable")
     }
 
-    /// Refuses when the record says that the database must not be deleted.
-    pub(super) fn check_deletable(&self, name: &str) -> Result<(), WireError> {
+    /// Whether the database may be deleted; false when deletion is to be skipped without a word.
+    /// Refuses when the record says so.
+    pub(super) fn is_deletable(&self, name: &str) -> Result<bool, WireError> {
         let mode = self.lock_mode();
-        if mode == UNLOCKED {
-            return Ok(());
+        if mode == UNLOCKED || mode == IGNORING {
+            return Ok(mode == UNLOCKED);
         }
         let message = format!(
             "Database '{name}' cannot be deleted because of the set lock mode ('{mode}'). \
              Please consider changing the lock mode before deleting the database."
         );
         Err(WireError::new(kind::INVALID_OPERATION, message))
+    }
+
+    /// The same record with another lock mode.
+    pub(super) fn with_lock_mode(mut self, mode: &str) -> StoredRecord {
+        self.members.insert("LockMode".to_owned(), mode.into());
+        self.modified = now();
+        self
     }
 
     pub(super) fn lock_mode(&self) -> &str {
@@ -241,6 +253,6 @@ mod tests {
         assert_eq!(record["PeriodicBackups"], json!([]));
         assert_eq!(record["Settings"], json!({"a": "b"}));
         assert!(record["Client"].is_null());
-        assert!(stored.check_deletable("x").is_ok());
+        assert_eq!(stored.is_deletable("x").ok(), Some(true));
     }
 }

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cluster::NODE_TAG;
-use super::{failure, now};
+use super::{documents, failure, indexes, now};
 use crate::http::{Call, Outcome, Reply};
 use crate::wire::WireError;
 
@@ -21,9 +21,13 @@ pub(super) fn database(call: &Call) -> Outcome {
 
 /// `GET /databases/*/stats/detailed`
 pub(super) fn detailed(call: &Call) -> Outcome {
+    let snapshot = documents::snapshot(call)?;
+    let identities = snapshot
+        .identities()
+        .map_err(|error| failure::read(&error))?;
     let mut body = Map::new();
+    body.insert("CountOfIdentities".to_owned(), identities.len().into());
     for name in [
-        "CountOfIdentities",
         "CountOfCompareExchange",
         "CountOfCompareExchangeTombstones",
         "CountOfTimeSeriesDeletedRanges",
@@ -44,8 +48,10 @@ fn members(call: &Call) -> Result<Map<String, Value>, WireError> {
         0 => String::new(),
         _ => database.id().change_vector(last_etag),
     };
+    let infos = indexes::infos(&database)?;
+    let last_indexed = infos.iter().filter_map(|info| info.last_indexed).max();
     let members = json!({
-        "CountOfIndexes": 0,
+        "CountOfIndexes": infos.len(),
         "CountOfDocuments": statistics.document_count,
         "CountOfRevisionDocuments": 0,
         "CountOfTombstones": statistics.tombstone_count,
@@ -54,7 +60,7 @@ fn members(call: &Call) -> Result<Map<String, Value>, WireError> {
         "CountOfAttachments": 0,
         "CountOfCounterEntries": 0,
         "CountOfTimeSeriesSegments": 0,
-        "Indexes": [],
+        "Indexes": infos.iter().map(indexes::summary).collect::<Vec<_>>(),
         "CountOfUniqueAttachments": 0,
         "DatabaseChangeVector": change_vector,
         "DatabaseId": database.id().as_str(),
@@ -63,7 +69,7 @@ fn members(call: &Call) -> Result<Map<String, Value>, WireError> {
         "Pager": "Jackdaw",
         "LastDocEtag": last_etag.0,
         "LastDatabaseEtag": last_etag.0,
-        "LastIndexingTime": null,
+        "LastIndexingTime": last_indexed.map(|moment| moment.to_string()),
         "SizeOnDisk": size(statistics.data_bytes + statistics.journal_bytes),
         "TempBuffersSizeOnDisk": size(statistics.scratch_bytes),
     });

@@ -3,8 +3,8 @@
 //! Read once at start. `*` in a pattern is the name of a database; `$` is the rest of the path.
 
 use super::{
-    batch, bulk_insert, cluster, databases, documents, hilo, live, multi_get, operations,
-    statistics, streams, studio,
+    batch, bulk_insert, cluster, databases, deletion, documents, hilo, identities, indexes, live,
+    multi_get, operations, queries, statistics, streams, studio,
 };
 use crate::http::Handler::{self, Blocking, Feeding, Inline, Streaming, Waiting};
 use crate::router::Verb::{self, Delete, Get, Head, Post, Put};
@@ -88,6 +88,12 @@ const SERVER: &[Row] = &[
         "/admin/databases",
         Blocking(databases::delete),
         "Deletes databases",
+    ),
+    (
+        Post,
+        "/admin/databases/set-lock",
+        Blocking(databases::set_lock),
+        "Guards databases",
     ),
     (
         Get,
@@ -240,6 +246,102 @@ const DATABASE: &[Row] = &[
         Feeding(bulk_insert::run),
         "Documents without end",
     ),
+    (
+        Get,
+        "/databases/*/queries",
+        Streaming(queries::run),
+        "Answers a query in the URL",
+    ),
+    (
+        Post,
+        "/databases/*/queries",
+        Streaming(queries::run),
+        "Answers a query",
+    ),
+    (
+        Get,
+        "/databases/*/indexes",
+        Blocking(indexes::list),
+        "Definitions of indexes",
+    ),
+    (
+        Put,
+        "/databases/*/indexes",
+        Blocking(indexes::put),
+        "Refuses static indexes",
+    ),
+    (
+        Put,
+        "/databases/*/admin/indexes",
+        Blocking(indexes::put),
+        "Refuses static indexes",
+    ),
+    (
+        Delete,
+        "/databases/*/indexes",
+        Blocking(indexes::delete),
+        "Deletes an index",
+    ),
+    (
+        Get,
+        "/databases/*/indexes/stats",
+        Blocking(indexes::statistics),
+        "Progress of indexes",
+    ),
+    (
+        Get,
+        "/databases/*/indexes/status",
+        Blocking(indexes::statuses),
+        "Whether indexes run",
+    ),
+    (
+        Get,
+        "/databases/*/indexes/errors",
+        Blocking(indexes::errors),
+        "Why indexes stopped",
+    ),
+    (
+        Get,
+        "/databases/*/indexes/staleness",
+        Blocking(indexes::staleness),
+        "What an index lacks",
+    ),
+    (
+        Delete,
+        "/databases/*/queries",
+        Blocking(deletion::start),
+        "Deletes what a query finds",
+    ),
+    (
+        Get,
+        "/databases/*/streams/queries",
+        Streaming(streams::queries),
+        "A query in the URL, as a stream",
+    ),
+    (
+        Post,
+        "/databases/*/streams/queries",
+        Streaming(streams::queries),
+        "A query, as a stream",
+    ),
+    (
+        Get,
+        "/databases/*/collections/docs",
+        Streaming(documents::of_collection),
+        "A collection",
+    ),
+    (
+        Get,
+        "/databases/*/debug/identities",
+        Blocking(identities::list),
+        "Last numbers of identities",
+    ),
+    (
+        Post,
+        "/databases/*/identity/seed",
+        Blocking(identities::seed),
+        "Sets an identity's number",
+    ),
 ];
 
 /// All routes.
@@ -261,6 +363,29 @@ pub(crate) fn table() -> Vec<Route<Handler>> {
 #[cfg(test)]
 mod tests {
     use crate::router::Router;
+
+    const PAGE: &str = include_str!("../../../../docs/http.md");
+
+    #[test]
+    fn the_page_about_http_lists_exactly_this_table() {
+        let is_row = |line: &&str| line.starts_with("| ") && line.contains("| `/");
+        let mut told: Vec<String> = PAGE.lines().filter(is_row).map(str::to_owned).collect();
+        let mut served: Vec<String> = Vec::new();
+        for route in super::table() {
+            let verbs = route.verbs.iter();
+            served.extend(verbs.map(|verb| {
+                format!(
+                    "| {} | `{}` | {} |",
+                    verb.name(),
+                    route.pattern,
+                    route.summary
+                )
+            }));
+        }
+        told.sort();
+        served.sort();
+        assert_eq!(told, served);
+    }
 
     #[test]
     fn the_table_is_well_formed_and_every_row_says_what_it_does() {

@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
+use hyper::StatusCode;
 use jackdaw_database::{Command, CommandResult, Database};
 use tokio::sync::oneshot;
 
 use super::failure;
 use crate::http::Call;
-use crate::wire::{WireError, kind};
+use crate::wire::{WireError, format_time_span, kind, parse_time_span};
 
 /// Bodies up to this are read in well under a millisecond.
 const INLINE_BODY_BYTES: usize = 64 << 10;
@@ -37,6 +38,54 @@ pub(super) async fn submit(
     database.submit_batch(commands, move |outcome| drop(done.send(outcome)));
     let results = outcome.await.map_err(|_| lost())?;
     results.map_err(|error| failure::write(&error))
+}
+
+/// Waits for indexes when the client asked for it, and says that there are no replicas when it
+/// waits for them. What was stored stays stored, whatever the outcome.
+pub(super) async fn wait_as_asked(
+    call: &Arc<Call>,
+    database: &Arc<Database>,
+) -> Result<(), WireError> {
+    let query = call.query();
+    let span = |name| query.filled(name).and_then(|text| parse_time_span(&text));
+    if span("waitForReplicasTimeout").is_some() && query.flag("throwOnTimeoutInWaitForReplicas") {
+        let wanted = query
+            .filled("numberOfReplicasToWaitFor")
+            .unwrap_or("1".into());
+        let message = format!(
+            "Could not verify that the changes were replicated to {wanted} servers: this server \
+             has no replicas. They are stored on it."
+        );
+        return Err(timed_out(message));
+    }
+    let Some(timeout) = span("waitForIndexesTimeout") else {
+        return Ok(());
+    };
+    let waiting = database.clone();
+    let waited = tokio::task::spawn_blocking(move || waiting.wait_for_indexes(timeout));
+    let caught_up = waited.await.map_err(|_| lost())?;
+    let throws = query
+        .first("waitForIndexThrow")
+        .is_none_or(|text| !is_false(&text));
+    if caught_up || !throws {
+        return Ok(());
+    }
+    let message = format!(
+        "After waiting for {}, could not verify that all indexes has caught up with the changes. \
+         They are stored.",
+        format_time_span(timeout)
+    );
+    Err(timed_out(message))
+}
+
+fn is_false(text: &str) -> bool {
+    text.eq_ignore_ascii_case("false")
+}
+
+fn timed_out(message: String) -> WireError {
+    WireError::new(kind::TIMEOUT, message)
+        .with_status(StatusCode::REQUEST_TIMEOUT)
+        .with("FailImmediately", true)
 }
 
 fn lost() -> WireError {

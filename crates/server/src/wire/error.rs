@@ -14,6 +14,8 @@ use serde_json::{Map, Value};
 pub(crate) mod kind {
     pub(crate) const ARGUMENT: &str = "System.ArgumentException";
     pub(crate) const BAD_REQUEST: &str = "Raven.Client.Exceptions.BadRequestException";
+    pub(crate) const BULK_INSERT_ABORTED: &str =
+        "Raven.Client.Exceptions.Documents.BulkInsert.BulkInsertAbortedException";
     pub(crate) const COLLECTION_MISMATCH: &str =
         "Raven.Client.Exceptions.Documents.DocumentCollectionMismatchException";
     pub(crate) const CONCURRENCY: &str = "Raven.Client.Exceptions.ConcurrencyException";
@@ -22,12 +24,17 @@ pub(crate) mod kind {
     pub(crate) const INVALID_COMMAND: &str = "Raven.Server.Exceptions.InvalidCommandTypeException";
     pub(crate) const INVALID_DATA: &str = "System.IO.InvalidDataException";
     pub(crate) const INVALID_OPERATION: &str = "System.InvalidOperationException";
+    pub(crate) const INVALID_QUERY: &str = "Raven.Client.Exceptions.InvalidQueryException";
     pub(crate) const NO_DATABASE: &str =
         "Raven.Client.Exceptions.Database.DatabaseDoesNotExistException";
+    pub(crate) const NO_INDEX: &str =
+        "Raven.Client.Exceptions.Documents.Indexes.IndexDoesNotExistException";
     pub(crate) const NO_ROUTE: &str = "Raven.Client.Exceptions.Routing.RouteNotFoundException";
     pub(crate) const NOT_OBJECT: &str = "Sparrow.Exceptions.InvalidStartOfObjectException";
     pub(crate) const NOT_SUPPORTED: &str = "System.NotSupportedException";
     pub(crate) const OUT_OF_RANGE: &str = "System.ArgumentOutOfRangeException";
+    pub(crate) const PARSE_QUERY: &str =
+        "Raven.Server.Documents.Queries.Parser.QueryParser+ParseException";
     pub(crate) const TIMEOUT: &str = "Raven.Client.Exceptions.RavenTimeoutException";
     pub(crate) const UNEXPECTED: &str = "Raven.Client.Exceptions.RavenException";
 }

@@ -4,6 +4,8 @@
 
 mod error;
 mod query_string;
+mod time_span;
 
 pub(crate) use error::{WireError, kind};
 pub(crate) use query_string::{QueryString, decode};
+pub(crate) use time_span::{format_time_span, parse_time_span};

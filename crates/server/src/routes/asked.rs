@@ -1,0 +1,132 @@
+//! A query as a client sends it: in a JSON body, or in the URL.
+//!
+//! Used by `queries`, `streams` and `deletion`.
+
+use std::time::Duration;
+
+use jackdaw_database::QueryRequest;
+use jackdaw_document::{Builder, DocumentBuf, Limits, Object, Value};
+
+use super::input;
+use crate::http::Call;
+use crate::router::Verb;
+use crate::wire::{WireError, kind, parse_time_span};
+
+/// How long a client waits for fresh results that does not say how long.
+pub(super) const WAIT_DEFAULT: Duration = Duration::from_secs(15);
+
+/// A query as a client sent it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) text: String,
+    /// An object; `None` without parameters.
+    pub(super) parameters: Option<DocumentBuf>,
+    pub(super) start: Option<u64>,
+    pub(super) page_size: Option<u64>,
+    /// Wait at most so long for an index that has seen every change.
+    pub(super) wait: Option<Duration>,
+}
+
+impl Asked {
+    pub(super) fn read(call: &Call) -> Result<Asked, WireError> {
+        if call.verb == Verb::Get {
+            Asked::from_url(call)
+        } else {
+            Asked::from_body(call)
+        }
+    }
+
+    /// `GET ?query=&start=&pageSize=&waitForNonStaleResultsTimeout=`
+    fn from_url(call: &Call) -> Result<Asked, WireError> {
+        let query = call.query();
+        let text = query
+            .filled("query")
+            .ok_or_else(|| WireError::missing_parameter("query"))?;
+        let number = |name| {
+            query
+                .number(name)
+                .and_then(|number| u64::try_from(number).ok())
+        };
+        let timeout = query.filled("waitForNonStaleResultsTimeout");
+        let waits = query.flag("waitForNonStaleResults") || timeout.is_some();
+        let timeout = timeout
+            .and_then(|text| parse_time_span(&text))
+            .unwrap_or(WAIT_DEFAULT);
+        let parameters = query
+            .filled("queryParameters")
+            .or_else(|| query.filled("parameters"));
+        let parameters = parameters.map(|text| {
+            DocumentBuf::from_json(text.as_bytes(), &Limits::default())
+                .map_err(|error| input::refused(&error, text.as_bytes()))
+        });
+        Ok(Asked {
+            text: text.into_owned(),
+            parameters: parameters.transpose()?,
+            start: number("start"),
+            page_size: number("pageSize"),
+            wait: waits.then_some(timeout),
+        })
+    }
+
+    /// The same for the database.
+    pub(super) fn request(&self) -> QueryRequest<'_> {
+        QueryRequest {
+            text: &self.text,
+            parameters: self
+                .parameters
+                .as_ref()
+                .map(|parameters| parameters.document()),
+            start: self.start,
+            page_size: self.page_size,
+            wait: self.wait,
+            ..QueryRequest::default()
+        }
+    }
+
+    pub(super) fn from_body(call: &Call) -> Result<Asked, WireError> {
+        let mut parser = input::parser(call);
+        let body = input::object(call, &mut parser)?;
+        let Some(text) = input::text(body, "Query")?.filter(|text| !text.trim().is_empty()) else {
+            let message = "Index query does not contain 'Query' field.";
+            return Err(WireError::new(kind::INVALID_DATA, message));
+        };
+        let waits = body
+            .get("WaitForNonStaleResults")
+            .and_then(|value| value.as_bool());
+        let parameters = body.get("QueryParameters").filter(|value| !value.is_null());
+        Ok(Asked {
+            text: text.to_owned(),
+            parameters: parameters.map(copied),
+            start: number(body, "Start"),
+            page_size: number(body, "PageSize"),
+            wait: (waits == Some(true)).then(|| timeout(body)),
+        })
+    }
+}
+
+/// A part of the body as a document of its own.
+fn copied(value: Value<'_>) -> DocumentBuf {
+    let mut builder = Builder::new();
+    builder.value(value);
+    builder
+        .finish()
+        .expect("one value makes a complete document")
+}
+
+fn number(body: Object<'_>, name: &str) -> Option<u64> {
+    body.get(name)
+        .and_then(|value| value.as_i64())
+        .and_then(|number| u64::try_from(number).ok())
+}
+
+/// The timeout as a text, or as a number of milliseconds, as some clients write it.
+fn timeout(body: Object<'_>) -> Duration {
+    match body.get("WaitForNonStaleResultsTimeout") {
+        Some(Value::String(text)) => parse_time_span(text).unwrap_or(WAIT_DEFAULT),
+        Some(value) => {
+            let milliseconds = value.as_i64().and_then(|number| u64::try_from(number).ok());
+            milliseconds.map_or(WAIT_DEFAULT, Duration::from_millis)
+        }
+        None => WAIT_DEFAULT,
+    }
+}
