@@ -1,10 +1,6 @@
 //! The parts of the `jackdaw` binary, as a library so that tests and examples can use them.
 
 #![forbid(unsafe_code)]
-#![expect(
-    clippy::print_stdout,
-    reason = "what a command answers goes to standard output"
-)]
 
 mod arguments;
 mod bench;
@@ -18,6 +14,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use arguments::Arguments;
+use output::failure::sentence;
 
 /// Exit code for work that failed.
 const EXIT_FAILED: u8 = 1;
@@ -28,11 +25,17 @@ const EXIT_FAILED: u8 = 1;
 #[must_use]
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    match commands::run(arguments) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("jackdaw: {error:#}");
+    let done = commands::run(arguments);
+    match (done, output::say::failure()) {
+        (Err(error), _) if !output::say::is_reader_gone(&error) => {
+            eprintln!("jackdaw: {}", sentence(&error));
             ExitCode::from(EXIT_FAILED)
         }
+        (Err(_), _) => ExitCode::SUCCESS,
+        (Ok(_), Some(error)) => {
+            eprintln!("jackdaw: cannot write to standard output: {error}");
+            ExitCode::from(EXIT_FAILED)
+        }
+        (Ok(code), None) => code,
     }
 }

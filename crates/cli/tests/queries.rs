@@ -88,6 +88,43 @@ fn the_demo_answers_every_question() {
 }
 
 #[test]
+fn a_reader_that_has_enough_is_no_failure() {
+    let directory = TestDirectory::new();
+    let data = directory.text("data");
+    let archive = directory.file("a.tar", demo_archive(800));
+    import("freedb", &archive, &data, &[]).ok();
+    for arguments in [
+        &[
+            "query",
+            "--database",
+            "music",
+            "--data",
+            &data,
+            "from Albums",
+            "--format",
+            "json",
+        ][..],
+        &["export", "--database", "music", "--data", &data, "-o", "-"],
+        &["check", &data],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_jackdaw"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Closed before anything is read.
+        drop(child.stdout.take());
+        let run = common::run_of(&child.wait_with_output().unwrap());
+        assert!(
+            !run.err.contains("panicked") && !run.err.contains("Broken pipe"),
+            "{run:#?}"
+        );
+        assert_eq!(run.code, 0, "{run:#?}");
+    }
+}
+
+#[test]
 fn completions_know_the_commands() {
     let bash = jackdaw(&["completions", "bash"]).ok().out;
     for command in [

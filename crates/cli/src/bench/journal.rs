@@ -18,6 +18,7 @@ use jackdaw_io::system::file_system_of;
 use serde_json::json;
 
 use crate::output::numbers::count;
+use crate::output::say::say;
 use crate::output::table::{Align, Table};
 
 /// Flags of Linux's `open`. They differ by architecture; these are the ones it is built for.
@@ -141,17 +142,17 @@ pub(crate) fn run(arguments: &JournalArguments) -> anyhow::Result<()> {
             let cell = measure(&file.0, method, write_bytes, time)
                 .with_context(|| format!("cannot measure in {}", arguments.directory.display()))?;
             if arguments.json {
-                println!("{}", json_line(&cell));
+                say!("{}", json_line(&cell));
             }
             cells.push(cell);
         }
     }
     if !arguments.json {
-        println!("Median and, in brackets, 99th percentile of one write, in microseconds:\n");
-        print!("{}", table(&cells));
-        println!("\n{}", meaning(&cells));
+        say!("Median and, in brackets, 99th percentile of one write, in microseconds:\n");
+        say!("{}", table(&cells).trim_end());
+        say!("\n{}", meaning(&cells));
         if file_system_of(&arguments.directory).is_ok_and(|found| found.is_volatile) {
-            println!("(This directory is in memory: nothing in it survives a restart.)");
+            say!("(This directory is in memory: nothing in it survives a restart.)");
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use jackdaw_storage::{Environment, Options, StorageError};
 use jackdaw_workload::{Batch, Durability, Engine, Error, Key, Measurement, Settings, touch};
 
 use crate::output::numbers::{bytes, count};
+use crate::output::say::say;
 use crate::output::table::{Align, Table};
 
 /// The one tree of the workloads.
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &StorageArguments) -> anyhow::Result<()> {
     let mut measurements = Vec::new();
     let mut report = |measurement: Measurement| {
         if arguments.json {
-            println!("{}", measurement.to_json());
+            say!("{}", measurement.to_json());
         }
         measurements.push(measurement);
     };
@@ -53,7 +54,7 @@ pub(crate) fn run(arguments: &StorageArguments) -> anyhow::Result<()> {
         .map_err(|error| anyhow::anyhow!(error))
         .with_context(|| format!("the workload failed in {}", directory.display()))?;
     if !arguments.json {
-        print!("{}", table(&measurements));
+        say!("{}", table(&measurements).trim_end());
     }
     Ok(())
 }

@@ -12,7 +12,9 @@ use jackdaw_storage::{
     CheckLevel, CheckReport, Damage, Environment, OpenError, Options, StorageError,
 };
 
+use crate::output::failure::sentence;
 use crate::output::numbers::{count, counted, duration};
+use crate::output::say::say;
 
 const EXIT_DAMAGED: u8 = 1;
 const EXIT_CANNOT_LOOK: u8 = 2;
@@ -34,14 +36,14 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
     match check_all(arguments) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(damages) => {
-            println!(
+            say!(
                 "{} found. Restore the directory from a backup, or export what can be read.",
                 counted(damages, "damaged place")
             );
             ExitCode::from(EXIT_DAMAGED)
         }
         Err(error) => {
-            eprintln!("jackdaw: {error:#}");
+            eprintln!("jackdaw: {}", sentence(&error));
             ExitCode::from(EXIT_CANNOT_LOOK)
         }
     }
@@ -73,7 +75,7 @@ fn check_all(arguments: &CheckArguments) -> anyhow::Result<u64> {
         let environment = match Environment::open(RealVfs::new(), &directory, options) {
             Ok(environment) => environment,
             Err(error) if is_damage(&error) => {
-                println!("{}: {error}", directory.display());
+                say!("{}: {error}", directory.display());
                 damages += 1;
                 continue;
             }
@@ -84,7 +86,7 @@ fn check_all(arguments: &CheckArguments) -> anyhow::Result<u64> {
             .check(level)
             .with_context(|| format!("cannot read {}", directory.display()))?;
         print_report(&directory, &report, level, replayed);
-        println!("  {}", duration(started.elapsed()));
+        say!("  {}", duration(started.elapsed()));
         damages += report.damages.len() as u64;
     }
     Ok(damages)
@@ -92,7 +94,7 @@ fn check_all(arguments: &CheckArguments) -> anyhow::Result<u64> {
 
 fn print_report(directory: &Path, report: &CheckReport, level: CheckLevel, replayed: u64) {
     for damage in &report.damages {
-        println!("{}/{damage}", directory.display());
+        say!("{}/{damage}", directory.display());
     }
     let state = if report.damages.is_empty() {
         "sound"
@@ -122,7 +124,7 @@ fn print_report(directory: &Path, report: &CheckReport, level: CheckLevel, repla
             counted(replayed, "transaction")
         ));
     }
-    println!("{line}");
+    say!("{line}");
 }
 
 /// Whether opening failed because of what is on the disk, not because it could not be looked at.

@@ -21,6 +21,7 @@ use crate::import::source::{Input, Total};
 use crate::import::stop::Stop;
 use crate::output::numbers::{count, counted, duration};
 use crate::output::rows::{RowFormat, render};
+use crate::output::say::say;
 use crate::output::table::terminal_width;
 
 /// The same albums on every machine, so that the pages that show them are right.
@@ -62,28 +63,31 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     {
         let set = Arc::new(open_set(data.path())?);
         let database = database_or_new(&set, DATABASE)?;
-        println!(
+        say!(
             "Importing {} made up as a CD archive into {} ...",
             counted(arguments.albums, "album"),
             data.path().display()
         );
         let stop = Stop::on_signals()?;
-        import(
-            job(arguments.albums),
-            &mut LocalSink::new(Arc::clone(&database)),
-            &stop,
-        )?;
-        for stop in tour(&Generator::new(SEED, arguments.albums)) {
-            show(&stop, &database)?;
+        let mut sink = LocalSink::new(Arc::clone(&database));
+        let imported = import(job(arguments.albums), &mut sink, &stop);
+        anyhow::ensure!(
+            data.is_kept || !stop.is_asked(),
+            "stopped; the data is removed again"
+        );
+        imported?;
+        for question in tour(&Generator::new(SEED, arguments.albums)) {
+            anyhow::ensure!(!stop.is_asked(), "stopped");
+            show(&question, &database)?;
         }
         drop(database);
         if !arguments.exit {
-            println!();
+            say!("");
             serve(listen(arguments.listen, &set)?)?;
         }
     }
     if arguments.data.is_none() {
-        println!("The data is removed again; --data DIR keeps it.");
+        say!("The data is removed again; --data DIR keeps it.");
     }
     Ok(())
 }
@@ -116,7 +120,7 @@ fn job(albums: u64) -> Job {
 
 /// Asks several times: the first time may have to make the index.
 fn show(stop: &TourStop, database: &Database) -> anyhow::Result<()> {
-    println!("\n{}\n  {}", stop.about, stop.query);
+    say!("\n{}\n  {}", stop.about, stop.query);
     let request = QueryRequest {
         text: &stop.query,
         page_size: Some(ROWS_SHOWN),
@@ -136,9 +140,9 @@ fn show(stop: &TourStop, database: &Database) -> anyhow::Result<()> {
     let again = again[RUNS_AGAIN / 2];
     let table = render(&answer.rows, RowFormat::Table, terminal_width())?;
     for line in table.lines() {
-        println!("  {line}");
+        say!("  {line}");
     }
-    println!(
+    say!(
         "  {} found in {} (first time, with making the index: {}), from {}",
         count(answer.total),
         duration(again),

@@ -11,7 +11,9 @@ use std::time::Duration;
 use jackdaw_io::system::{FileSystem, SystemFacts, file_system_of, system_facts};
 
 use crate::bench::journal::{self, meaning, measure_typical};
+use crate::output::failure::sentence;
 use crate::output::numbers::{bytes, count, duration};
+use crate::output::say::say;
 
 const EXIT_FINDINGS: u8 = 1;
 /// A database has a few files and a server a connection per client.
@@ -64,14 +66,16 @@ pub(crate) fn run(arguments: &DoctorArguments) -> ExitCode {
     let mut findings = machine(&system_facts());
     findings.extend(data_directory(&arguments.data));
     for finding in &findings {
-        println!(
+        say!(
             "{:<8} {:<14} {}",
-            finding.verdict, finding.about, finding.text
+            finding.verdict,
+            finding.about,
+            finding.text
         );
     }
-    println!("\nConfiguration in force without further options:");
+    say!("\nConfiguration in force without further options:");
     for (name, value) in configuration(&arguments.data) {
-        println!("  {name:<14} {value}");
+        say!("  {name:<14} {value}");
     }
     match findings
         .iter()
@@ -178,7 +182,7 @@ fn data_directory(data: &Path) -> Vec<Finding> {
         Err(error) => findings.push(Finding {
             verdict: Verdict::Problem,
             about: "durability",
-            text: format!("{error:#}"),
+            text: sentence(&error),
         }),
     }
     findings

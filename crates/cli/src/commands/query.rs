@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::target::{Location, Target, local, remote};
 use crate::output::numbers::{count, duration};
 use crate::output::rows::{RowFormat, render};
+use crate::output::say::say;
 use crate::output::table::terminal_width;
 
 /// How long a query in this process waits for an index that has to be made or completed first.
@@ -88,7 +89,7 @@ pub(crate) fn run(arguments: &QueryArguments) -> anyhow::Result<()> {
         .context("cannot write the rows")?;
     let line = summary_line(&answer, time);
     match arguments.format {
-        RowFormat::Table => println!("{line}"),
+        RowFormat::Table => say!("{line}"),
         // Standard output is for the data.
         RowFormat::Json | RowFormat::Ndjson | RowFormat::Csv => eprintln!("{line}"),
     }

@@ -11,6 +11,7 @@ use jackdaw_server::{DEFAULT_LISTEN, Running, Server, ServerConfig};
 use super::DEFAULT_DATA;
 use super::target::open_set;
 use crate::output::numbers::counted;
+use crate::output::say::say;
 
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     log_to_standard_error();
     let set = Arc::new(open_set(&arguments.data)?);
     let running = start(arguments.listen, &set)?;
-    println!(
+    say!(
         "Serving {} of {}.",
         counted(set.names().len() as u64, "database"),
         arguments.data.display()
@@ -51,7 +52,7 @@ pub(crate) fn start(listen: SocketAddr, set: &Arc<DatabaseSet>) -> anyhow::Resul
 /// Tells the addresses and serves until a signal.
 pub(crate) fn serve(running: Running) -> anyhow::Result<()> {
     let url = running.url();
-    println!("Clients: {url}\nStudio:  {url}/studio/\nCtrl-C stops.");
+    say!("Clients: {url}\nStudio:  {url}/studio/\nCtrl-C stops.");
     let cut = running.stop_on_signal().context("cannot wait for Ctrl-C")?;
     if cut > 0 {
         eprintln!("{} had to be cut.", counted(cut as u64, "connection"));

@@ -3,7 +3,7 @@
 //! Called by `jackdaw import` and `jackdaw demo`.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
@@ -19,10 +19,14 @@ use super::skip_log::SkipLog;
 use super::source::{ChunkSource, Input};
 use super::stop::Stop;
 use super::summary::summary;
-use crate::output::numbers::{count, counted};
+use crate::output::numbers::{count, counted, duration};
+use crate::output::say::say;
 
 /// Most parse threads; the write stage is the bottleneck long before.
 const PARSE_THREADS_MAX: usize = 8;
+
+/// Shorter waits for what comes after the last document are not worth a line.
+const WAIT_SHOWN: Duration = Duration::from_millis(100);
 
 /// What to import, and how.
 pub struct Job {
@@ -69,7 +73,7 @@ pub fn import<S: Sink>(job: Job, sink: &mut S, stop: &Stop) -> anyhow::Result<()
     let name = marker_name(kind, input.identity, &settings);
     let from = match sink.marker(&name)? {
         Some(marker) if marker.finished && !again => {
-            println!(
+            say!(
                 "{} is imported already ({}). --again imports it once more.",
                 input.name,
                 counted(marker.documents, "document")
@@ -86,9 +90,10 @@ pub fn import<S: Sink>(job: Job, sink: &mut S, stop: &Stop) -> anyhow::Result<()
             input.name
         );
     }
+    let resumed = from.entries > 0;
     let mut skips = match &skipped {
         None => SkipLog::default(),
-        Some(path) => SkipLog::with_file(path, from.entries > 0).with_context(|| {
+        Some(path) => SkipLog::with_file(path, resumed).with_context(|| {
             format!(
                 "cannot write the skipped entries to {}: name another file",
                 path.display()
@@ -118,8 +123,23 @@ pub fn import<S: Sink>(job: Job, sink: &mut S, stop: &Stop) -> anyhow::Result<()
     let outcome = run(plan);
     display.end();
     let outcome = outcome?;
-    sink.finish()?;
-    print!("{}", summary(counters.counts(), &skips, started.elapsed()));
+    say!(
+        "{}",
+        summary(counters.counts(), &skips, started.elapsed()).trim_end()
+    );
+    if matches!(outcome.end, End::Finished) {
+        let waiting = Instant::now();
+        sink.finish()?;
+        if waiting.elapsed() >= WAIT_SHOWN {
+            say!("Indexes ready {} later.", duration(waiting.elapsed()));
+        }
+    }
+    if resumed {
+        say!(
+            "{} in all, with the runs before.",
+            counted(outcome.marker.documents, "document")
+        );
+    }
     if let Err((path, error)) = skips.finish() {
         eprintln!(
             "jackdaw: the list of skipped entries in {} is incomplete: {error}",

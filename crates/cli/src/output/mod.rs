@@ -1,5 +1,7 @@
 //! How the command line shows things: numbers, tables, CSV.
 
+pub mod failure;
 pub mod numbers;
 pub mod rows;
+pub(crate) mod say;
 pub mod table;

@@ -103,6 +103,9 @@ fn cell(row: Value<'_>, name: &str) -> String {
 }
 
 fn table(rows: &[jackdaw_document::DocumentBuf], width: Option<usize>) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
     let mut names = column_names(rows);
     let left_out = names.len().saturating_sub(TABLE_COLUMNS_MAX);
     names.truncate(TABLE_COLUMNS_MAX);
@@ -185,6 +188,11 @@ mod tests {
              albums/2  a \"b\", c         1.10\n\
              \u{20}                                [\"x\",1]\n"
         );
+    }
+
+    #[test]
+    fn no_rows_are_no_table() {
+        assert_eq!(render::<&str>(&[], RowFormat::Table, None).unwrap(), "");
     }
 
     #[test]

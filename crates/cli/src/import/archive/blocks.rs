@@ -15,7 +15,6 @@
 
 use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
 
 use bzip2::{Decompress, Status};
 
@@ -72,32 +71,30 @@ impl BlockReader {
     pub(super) fn start(
         source: Box<dyn Read + Send>,
         worker_count: usize,
-    ) -> std::io::Result<Self> {
+    ) -> Result<Self, jackdaw_io::SpawnError> {
         let mut pieces = Vec::new();
         let mut workers = Vec::new();
         for number in 0..worker_count.max(1) {
             let (piece_sender, piece_receiver) = sync_channel(QUEUE_BLOCKS);
             let (outcome_sender, outcome_receiver) = sync_channel(QUEUE_BLOCKS);
-            thread::Builder::new()
-                .name(format!("unpack-{number}"))
-                .spawn(move || work(&piece_receiver, &outcome_sender))?;
+            jackdaw_io::spawn(&format!("unpack-{number}"), move || {
+                work(&piece_receiver, &outcome_sender);
+            })?;
             pieces.push(piece_sender);
             workers.push(outcome_receiver);
         }
-        thread::Builder::new()
-            .name("unpack-scan".into())
-            .spawn(move || {
-                // Sending fails when the reader is gone: then nobody wants the rest.
-                let _ = Scanner {
-                    source,
-                    buffer: Vec::new(),
-                    base: 0,
-                    ended: false,
-                    pieces,
-                    turn: 0,
-                }
-                .run();
-            })?;
+        jackdaw_io::spawn("unpack-scan", move || {
+            // Sending fails when the reader is gone: then nobody wants the rest.
+            let _ = Scanner {
+                source,
+                buffer: Vec::new(),
+                base: 0,
+                ended: false,
+                pieces,
+                turn: 0,
+            }
+            .run();
+        })?;
         Ok(Self {
             workers,
             turn: 0,

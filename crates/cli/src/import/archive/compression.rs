@@ -79,7 +79,7 @@ pub fn open_stream(
         }
         CompressionKind::Bzip2 => Box::new(
             BlockReader::start(Box::new(whole), worker_count)
-                .map_err(|error| fatal(0, format!("no thread can be started ({error})")))?,
+                .map_err(|error| fatal(0, error.to_string()))?,
         ),
         CompressionKind::Unsupported(name) => {
             return Err(fatal(
