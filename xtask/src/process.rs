@@ -1,7 +1,7 @@
 //! Running other programs: every command line is printed before it runs, so that a failing step
 //! can be repeated by hand.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -69,6 +69,26 @@ pub(crate) fn host_triple() -> Result<String> {
     let verbose = output_of(Command::new("rustc").arg("-vV"))?;
     let host = verbose.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(host.context("`rustc -vV` names no host")?.to_owned())
+}
+
+/// Where Cargo builds to.
+///
+/// # Errors
+/// When Cargo cannot be asked.
+pub(crate) fn target_directory(root: &Path) -> Result<PathBuf> {
+    let arguments = [
+        "metadata",
+        "--no-deps",
+        "--offline",
+        "--format-version",
+        "1",
+    ];
+    let text = output_of(&mut cargo_in(root, &arguments))?;
+    let metadata: serde_json::Value = serde_json::from_str(&text)?;
+    let path = metadata["target_directory"].as_str();
+    Ok(PathBuf::from(
+        path.context("cargo metadata names no target directory")?,
+    ))
 }
 
 fn line_of(command: &Command) -> String {

@@ -1,9 +1,12 @@
 //! `cargo xtask bench`: builds what it measures, runs it several times in turn, shows medians.
 
+mod import;
 mod storage;
 mod table;
 
 use anyhow::{Result, bail};
+
+use crate::{process, repository};
 
 pub(crate) const SUMMARY: &str = "measures the engine, beside its peers";
 
@@ -15,6 +18,17 @@ cargo xtask bench storage [--workload NAME]... [--engine NAME]... [--items N]
 Builds the binary and benches/compare, then runs each workload on each engine in turn (A B C, A B C,
 A B C), every run in a process and a directory of its own, and prints the medians with their ratios
 to Jackdaw's.
+
+cargo xtask bench import [--albums N] [--repetitions N]
+
+Imports an archive of 500,000 albums into an empty database and waits until queries by disc id,
+artist and title are answered from a complete index.
+
+cargo xtask bench router
+
+Time of a routing match, by criterion.
+
+Arguments of bench storage:
   --workload     seq, random, one-transaction, small, small-16, read, scan, large, delete (all)
   --engine       jackdaw, lmdb, redb (all)
   --repetitions  3
@@ -24,7 +38,14 @@ to Jackdaw's.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((name, rest)) if name == "storage" => storage::run(rest),
+        Some((name, rest)) if name == "import" => import::run(rest),
+        Some((name, _)) if name == "router" => router(),
         Some((name, _)) => bail!("there is no bench `{name}`; see `cargo xtask bench --help`"),
         None => bail!("name a bench; see `cargo xtask bench --help`"),
     }
+}
+
+fn router() -> Result<()> {
+    let arguments = ["bench", "--package", "jackdaw-server", "--bench", "router"];
+    process::run(&mut process::cargo_in(&repository::root(), &arguments))
 }

@@ -127,7 +127,7 @@ impl Binaries {
         process::run(&mut process::cargo_in(root, &own))?;
         let compare = root.join("benches/compare");
         // One target folder for both: the peers' workspace shares what the two have in common.
-        let target = target_directory(root)?;
+        let target = process::target_directory(root)?;
         if settings.engines.iter().any(|engine| engine != OWN) {
             let mut build = process::cargo_in(&compare, &["build", "--release"]);
             process::run(build.env("CARGO_TARGET_DIR", &target))?;
@@ -149,22 +149,6 @@ impl Binaries {
         command.args(["--engine", engine]);
         command
     }
-}
-
-fn target_directory(root: &Path) -> Result<PathBuf> {
-    let arguments = [
-        "metadata",
-        "--no-deps",
-        "--offline",
-        "--format-version",
-        "1",
-    ];
-    let text = process::output_of(&mut process::cargo_in(root, &arguments))?;
-    let metadata: Value = serde_json::from_str(&text)?;
-    let path = metadata["target_directory"].as_str();
-    Ok(PathBuf::from(
-        path.context("cargo metadata names no target directory")?,
-    ))
 }
 
 /// One process in an empty directory; gives its lines of JSON.

@@ -1,10 +1,13 @@
 //! `cargo xtask test`: the fast suite, and by name the suites that take longer or need more.
 
+mod clients;
 mod fast;
 mod fuzz;
 mod race;
 mod report;
+mod server;
 mod slow;
+mod studio;
 
 use anyhow::{Result, bail};
 
@@ -15,6 +18,8 @@ cargo xtask test [--budget-seconds N] [-p PACKAGE]...
 cargo xtask test slow
 cargo xtask test crash [--seed N] [--images N] [--kills N] [--albums N]
 cargo xtask test race
+cargo xtask test clients
+cargo xtask test studio
 cargo xtask test fuzz [--seconds N] [TARGET]...
 
 Builds the workspace with its tests, then runs every test of the fast suite, prints the runners' own
@@ -26,6 +31,8 @@ crash runs the part of it that ends badly on purpose: power loss at every moment
 simulated disk (--seed, --images), a writer killed with SIGKILL again and again (--kills), and an
 import killed three times (--albums).
 race runs every interleaving of the lock-free pieces (loom); two minutes.
+clients runs examples/python against a server, with the official client in an environment of its own.
+studio serves the demo's database and drives Studio in Chromium; pictures are in studio/test/out.
 fuzz builds the programs of fuzz/targets with coverage counters and lets each look for inputs that
 fail, for 10 seconds; it needs a C++ compiler.";
 
@@ -35,6 +42,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         Some(first) if first.starts_with('-') => fast::run(arguments),
         Some("slow") => slow::run(&arguments[1..]),
         Some("crash") => slow::run_crash(&arguments[1..]),
+        Some("clients") => clients::run(&arguments[1..]),
+        Some("studio") => studio::run(&arguments[1..]),
         Some("race") => race::run(&arguments[1..]),
         Some("fuzz") => fuzz::run(&arguments[1..]),
         Some(other) => bail!("there is no suite `{other}`; see `cargo xtask test --help`"),

@@ -1,0 +1,107 @@
+//! A `jackdaw` process that serves on a free port, for the suites that talk to one.
+//!
+//! Its data goes into a directory of its own below `target`, which is removed with it.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+
+/// What `serve` and `demo` print in front of the address.
+const ADDRESS_MARK: &str = "Clients: ";
+/// How long a server may take to flush and close.
+const STOP_TIME: Duration = Duration::from_secs(20);
+
+/// Stopped when dropped.
+pub(super) struct Server {
+    child: Child,
+    output: Option<JoinHandle<()>>,
+    directory: PathBuf,
+    pub(super) url: String,
+}
+
+impl Server {
+    /// Builds the binary and runs `jackdaw` with `arguments`, `--listen` and `--data`; shows what it
+    /// prints, and waits for the line with its address.
+    ///
+    /// # Errors
+    /// When it cannot be built, or ends before it serves.
+    pub(super) fn start(root: &Path, arguments: &[&str]) -> Result<Server> {
+        let build = [
+            "build",
+            "--release",
+            "--package",
+            "jackdaw-cli",
+            "--bin",
+            "jackdaw",
+        ];
+        process::run(&mut process::cargo_in(root, &build))?;
+        let target = process::target_directory(root)?;
+        let directory = target.join(format!("test-data-{}", std::process::id()));
+        let mut command = Command::new(target.join("debug/jackdaw"));
+        command
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0", "--data"])
+            .arg(&directory);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start jackdaw")?;
+        let output = child.stdout.take().context("its output is not piped")?;
+        let mut server = Server {
+            child,
+            output: None,
+            directory,
+            url: String::new(),
+        };
+        let mut lines = BufReader::new(output).lines();
+        for line in &mut lines {
+            let line = line?;
+            println!("{line}");
+            if let Some(url) = line.strip_prefix(ADDRESS_MARK) {
+                url.trim().clone_into(&mut server.url);
+                break;
+            }
+        }
+        if server.url.is_empty() {
+            bail!("jackdaw ended before it served ({})", server.child.wait()?);
+        }
+        // A pipe that nobody reads would stop the server in the end.
+        server.output = Some(std::thread::spawn(move || lines.for_each(drop)));
+        Ok(server)
+    }
+
+    fn stop(&mut self) {
+        let id = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status();
+        let deadline = Instant::now() + STOP_TIME;
+        while asked.is_ok() && Instant::now() < deadline {
+            if let Ok(Some(_)) = self.child.try_wait() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        println!(
+            "the server did not stop within {} s and is killed",
+            STOP_TIME.as_secs()
+        );
+        // It may have ended meanwhile; there is nothing else to do about it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(output) = self.output.take() {
+            let _ = output.join();
+        }
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
