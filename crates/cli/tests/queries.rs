@@ -4,7 +4,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use common::{Run, TestDirectory, demo_archive, import, jackdaw};
 
@@ -134,22 +134,54 @@ fn completions_know_the_commands() {
     }
 }
 
+/// A server of the binary on a free port, stopped by Ctrl-C or at the latest when dropped.
+struct Served {
+    server: Child,
+    url: String,
+}
+
+impl Served {
+    fn start(data: &str) -> Self {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_jackdaw"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--data", data])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        let url = loop {
+            let line = lines.next().expect("the server tells its address").unwrap();
+            if let Some(url) = line.strip_prefix("Clients: ") {
+                break url.to_owned();
+            }
+        };
+        Self { server, url }
+    }
+
+    /// Sends Ctrl-C; gives whether the server ended in order.
+    fn stop(mut self) -> bool {
+        let id = self.server.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status();
+        if !sent.is_ok_and(|status| status.success()) {
+            return false;
+        }
+        self.server.wait().unwrap().success()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Fails when it has ended already, which is as good.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
 #[test]
-fn a_server_starts_takes_an_import_and_stops() {
+fn everything_works_over_http_as_it_does_on_files() {
     let directory = TestDirectory::new();
     let data = directory.text("data");
-    let mut server = Command::new(env!("CARGO_BIN_EXE_jackdaw"))
-        .args(["serve", "--listen", "127.0.0.1:0", "--data", &data])
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    let url = loop {
-        let line = lines.next().expect("the server tells its address").unwrap();
-        if let Some(url) = line.strip_prefix("Clients: ") {
-            break url.to_owned();
-        }
-    };
+    let server = Served::start(&data);
+    let url = server.url.as_str();
     let archive = directory.file("a.tar", demo_archive(300));
     let imported = [
         "import",
@@ -158,21 +190,58 @@ fn a_server_starts_takes_an_import_and_stops() {
         "--database",
         "music",
         "--url",
-        &url,
+        url,
     ];
-    let run = jackdaw(&imported);
-    let again = jackdaw(&imported);
-    // Whatever the outcome, no server stays behind.
-    let stopped = Command::new("kill")
-        .args(["-INT", &server.id().to_string()])
-        .status();
-    if !stopped.is_ok_and(|status| status.success()) {
-        server.kill().unwrap();
-    }
-    let status = server.wait().unwrap();
-    run.ok().tells(&["written 300"]);
-    assert!(again.ok().out.contains("is imported already"));
-    assert!(status.success(), "{status}");
-    let run = query(&data, &["from Albums", "--format", "ndjson"]).ok();
-    assert_eq!(run.out.lines().count(), 300);
+    jackdaw(&imported).ok().tells(&["written 300"]);
+    assert!(jackdaw(&imported).ok().out.contains("is imported already"));
+    let asked = [
+        "query",
+        "--database",
+        "music",
+        "--url",
+        url,
+        "--format",
+        "ndjson",
+    ];
+    let ask = |more: &[&str]| jackdaw(&[&asked[..], more].concat());
+    let over_http = ask(&[ARTIST, "--parameter", "artist=the velvet harbours"])
+        .ok()
+        .out;
+    assert_eq!(over_http.lines().count(), 2, "{over_http}");
+    ask(&["from Albums where"]).fails(1, &["the query failed", "1:"]);
+    let exported = directory.text("exported");
+    let export = |place: [&str; 2], output: &str| {
+        jackdaw(&[
+            "export",
+            "--database",
+            "music",
+            place[0],
+            place[1],
+            "-o",
+            output,
+        ])
+        .ok();
+        std::fs::read_to_string(output).unwrap()
+    };
+    let over_http = export(["--url", url], &exported);
+    // Ten rows are shown of many, and the count is of all.
+    let table = jackdaw(&[
+        "query",
+        "--database",
+        "music",
+        "--url",
+        url,
+        "from Albums",
+        "--rows",
+        "10",
+    ]);
+    assert!(table.ok().out.contains("10 of 300 rows"));
+    jackdaw(&["query", "--database", "films", "--url", url, "from X"])
+        .fails(1, &["has no database \"films\"; it has music"]);
+    assert!(server.stop(), "the server ends in order");
+    let on_files = export(["--data", &data], &exported);
+    // The marker of the import is a document too when it comes over HTTP.
+    assert_eq!(on_files.lines().count(), 301);
+    assert_eq!(over_http, on_files);
+    query(&data, &["from Albums", "--format", "csv"]).ok();
 }

@@ -13,7 +13,7 @@ use jackdaw_server::{DEFAULT_LISTEN, Running};
 use super::query::{Answer, INDEX_WAIT, ask};
 use super::serve::{log_to_standard_error, serve, start};
 use super::target::{database_or_new, open_set};
-use crate::demo::{DemoArchive, Generator, TourStop, tour};
+use crate::demo::{DemoArchive, Generator, TOUR_INDEX, TourStop, tour};
 use crate::import::albums::AlbumParser;
 use crate::import::job::{Job, Stages, import};
 use crate::import::local::LocalSink;
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
             data.path().display()
         );
         let stop = Stop::on_signals()?;
-        let mut sink = LocalSink::new(Arc::clone(&database));
+        let mut sink = LocalSink::new(Arc::clone(&database)).ready_for(TOUR_INDEX.to_owned());
         let imported = import(job(arguments.albums), &mut sink, &stop);
         anyhow::ensure!(
             data.is_kept || !stop.is_asked(),
@@ -118,7 +118,7 @@ fn job(albums: u64) -> Job {
     }
 }
 
-/// Asks several times: the first time may have to make the index.
+/// Asks several times: the first time reads pages that nobody has touched yet.
 fn show(stop: &TourStop, database: &Database) -> anyhow::Result<()> {
     say!("\n{}\n  {}", stop.about, stop.query);
     let request = QueryRequest {
@@ -143,7 +143,7 @@ fn show(stop: &TourStop, database: &Database) -> anyhow::Result<()> {
         say!("  {line}");
     }
     say!(
-        "  {} found in {} (first time, with making the index: {}), from {}",
+        "  {} found in {} (the first time in {}), from {}",
         count(answer.total),
         duration(again),
         duration(first),

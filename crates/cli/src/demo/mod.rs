@@ -8,4 +8,4 @@ mod words;
 
 pub use album::{DemoAlbum, Generator};
 pub use archive::DemoArchive;
-pub use tour::{TourStop, tour};
+pub use tour::{TOUR_INDEX, TourStop, tour};

@@ -129,7 +129,7 @@ pub fn import<S: Sink>(job: Job, sink: &mut S, stop: &Stop) -> anyhow::Result<()
     );
     if matches!(outcome.end, End::Finished) {
         let waiting = Instant::now();
-        sink.finish()?;
+        sink.finish(stop)?;
         if waiting.elapsed() >= WAIT_SHOWN {
             say!("Indexes ready {} later.", duration(waiting.elapsed()));
         }

@@ -6,7 +6,7 @@
 //! stored once more when the import goes on.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jackdaw_database::{Command, Database, Importer, Prepared, QueryRequest, RowBuffer};
@@ -16,6 +16,7 @@ use super::marker::Marker;
 use super::parse::{DocumentBatch, NewDocument};
 use super::sink::Sink;
 use super::skip::SkipReason;
+use super::stop::Stop;
 
 /// Documents ready for the writer, in the order of the input.
 #[derive(Debug, Default)]
@@ -84,6 +85,9 @@ fn with_collection(metadata: Document<'_>, collection: &str) -> Result<DocumentB
 /// How long an import waits for its indexes after the last document; they go on afterwards.
 const INDEX_WAIT: Duration = Duration::from_secs(600);
 
+/// Between two looks at whether a stop is asked.
+const STOP_LOOKED_FOR: Duration = Duration::from_millis(100);
+
 /// A database of this process.
 pub struct LocalSink {
     database: Arc<Database>,
@@ -136,9 +140,18 @@ impl Sink for LocalSink {
         Ok(())
     }
 
-    fn finish(&mut self) -> anyhow::Result<()> {
-        if self.query.is_some() && !self.database.wait_for_indexes(INDEX_WAIT) {
-            eprintln!("The index is still behind; queries wait for it or say that they are stale.");
+    fn finish(&mut self, stop: &Stop) -> anyhow::Result<()> {
+        if self.query.is_none() {
+            return Ok(());
+        }
+        let started = Instant::now();
+        while !self.database.wait_for_indexes(STOP_LOOKED_FOR) {
+            if stop.is_asked() || started.elapsed() > INDEX_WAIT {
+                eprintln!(
+                    "The index is still behind; queries wait for it, or say what is missing."
+                );
+                break;
+            }
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::marker::Marker;
 use super::parse::DocumentBatch;
+use super::stop::Stop;
 
 /// A database that takes documents: opened in this process, or behind a server.
 pub trait Sink {
@@ -25,11 +26,11 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Called after the last batch, when everything is durable.
+    /// Called after the last batch, when everything is durable. Ends early when a stop is asked.
     ///
     /// # Errors
     /// When what the import promised beside the documents is not there.
-    fn finish(&mut self) -> anyhow::Result<()> {
+    fn finish(&mut self, _stop: &Stop) -> anyhow::Result<()> {
         Ok(())
     }
 
