@@ -1,6 +1,8 @@
 //! The binary asking questions: every format of rows, mistakes in queries, the demo from its first
 //! album to its last answer, and a server that starts, answers and stops.
 
+#![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 mod common;
 
 use std::io::{BufRead, BufReader};
