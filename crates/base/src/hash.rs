@@ -1,26 +1,53 @@
 //! XXH3 under the names the formats use. Not cryptographic: it finds accidents, not attackers.
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
+use std::hash::Hasher;
+
+use twox_hash::XxHash3_64;
 
 /// XXH3-64 of `bytes` with a seed.
 #[must_use]
 pub fn xxh3_64(bytes: &[u8], seed: u64) -> u64 {
-    xxh3_64_with_seed(bytes, seed)
+    XxHash3_64::oneshot_with_seed(seed, bytes)
 }
 
 /// XXH3-64 of the concatenation of `parts` with a seed, without joining them in memory.
 #[must_use]
 pub fn xxh3_64_parts(parts: &[&[u8]], seed: u64) -> u64 {
-    let mut hasher = Xxh3::with_seed(seed);
+    let mut hasher = XxHash3_64::with_seed(seed);
     for part in parts {
-        hasher.update(part);
+        hasher.write(part);
     }
-    hasher.digest()
+    hasher.finish()
+}
+
+/// XXH3-64, seed 0, of a structure without its last 8 bytes, where this value is kept.
+///
+/// # Panics
+/// When there are fewer than 8 bytes.
+#[must_use]
+pub fn xxh3_64_without_checksum(structure: &[u8]) -> u64 {
+    xxh3_64(&structure[..structure.len() - size_of::<u64>()], 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Values of the reference implementation: hashes are in files.
+    #[test]
+    fn hashes_are_those_of_xxh3() {
+        assert_eq!(xxh3_64(b"", 0), 0x2d06_8005_38d3_94c2);
+        let long: Vec<u8> = (0..=255).cycle().take(8184).collect();
+        assert_eq!(xxh3_64(&long, 42), 0xe789_16cf_cf08_a4d0);
+    }
+
+    #[test]
+    fn the_checksum_of_a_structure_is_not_part_of_it() {
+        let head = xxh3_64(b"head", 0);
+        assert_eq!(xxh3_64_without_checksum(b"head12345678"), head);
+        assert_eq!(xxh3_64_without_checksum(b"head87654321"), head);
+        assert_ne!(xxh3_64_without_checksum(b"Head12345678"), head);
+    }
 
     #[test]
     fn parts_hash_like_the_whole() {

@@ -6,6 +6,7 @@ pub mod base64;
 pub mod hash;
 pub mod lazy_array;
 pub mod lowercase;
+pub mod metrics;
 pub mod number;
 pub mod sync;
 pub mod time;

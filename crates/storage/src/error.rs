@@ -191,6 +191,36 @@ pub enum DamageKind {
         /// The real count.
         actual: u64,
     },
+    /// The newer copy is unreadable, and the older one is too old to go on from.
+    #[error(
+        "its newer copy is damaged, and the older one knows transaction {transaction} while page \
+         {page} of the data file is of transaction {newer}: restore the directory from a backup"
+    )]
+    OlderCopy {
+        /// Last transaction that the older copy and the journal lead to.
+        transaction: u64,
+        /// A page that is newer.
+        page: u64,
+        /// Its transaction.
+        newer: u64,
+    },
+    /// A record of the journal is unreadable although one written after it was there is sound.
+    #[error(
+        "transaction {first} cannot be read, though transaction {found} was written after it: \
+         restore the directory from a backup"
+    )]
+    LostTransactions {
+        /// The first one that cannot be read.
+        first: u64,
+        /// One that was written when all before were durable.
+        found: u64,
+    },
+    /// A record of the journal is not what was written.
+    #[error("the record at byte {offset} is damaged")]
+    Record {
+        /// Where it starts in its file.
+        offset: u64,
+    },
     /// Stored bytes cannot be decoded.
     #[error("{what} cannot be decoded")]
     Encoding {

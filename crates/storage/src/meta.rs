@@ -7,11 +7,13 @@
 //! Invariants:
 //! - The slot of sequence `n` is written while the slot of `n - 1` is sound, never over it.
 //! - A slot is written only after the data file is durable up to the transaction it names.
+//! - Both slots lead to journal files that exist, or to where the next one will be: when one of
+//!   them is damaged, the other one can be opened.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jackdaw_base::hash::xxh3_64;
+use jackdaw_base::hash::xxh3_64_without_checksum;
 use jackdaw_io::{AlignedBuffer, Durability, OpenMode, OpenOptions, Vfs, VfsFile};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -111,11 +113,15 @@ impl MetaFile {
         Ok(created)
     }
 
-    /// Opens the file and reads the newer sound slot.
+    /// Opens the file and reads the newer sound slot; also says whether the other one is damaged,
+    /// which may then be the newer one.
     ///
     /// # Errors
     /// When no slot is sound: another program's file, another version, or damage.
-    pub(crate) fn open(vfs: &dyn Vfs, directory: &Path) -> Result<(MetaFile, Meta), OpenError> {
+    pub(crate) fn open(
+        vfs: &dyn Vfs,
+        directory: &Path,
+    ) -> Result<(MetaFile, Meta, bool), OpenError> {
         let path = directory.join(META_NAME);
         let io = |source| OpenError::Storage(StorageError::io(&path, "opening", source));
         let options = OpenOptions {
@@ -145,7 +151,12 @@ impl MetaFile {
                 let meta = slot
                     .decode()
                     .ok_or(OpenError::MetaDamaged { path: path.clone() })?;
-                Ok((MetaFile { file, path }, meta))
+                // The second slot of a new environment is blank until it is opened the first time.
+                let is_blank = |slot: &MetaSlot| slot.as_bytes().iter().all(|&byte| byte == 0);
+                let has_damaged_slot = slots
+                    .iter()
+                    .any(|slot| !(slot.is_sound() || meta.sequence == 0 && is_blank(slot)));
+                Ok((MetaFile { file, path }, meta, has_damaged_slot))
             }
             Some(slot) => Err(OpenError::Version {
                 path: directory.to_owned(),
@@ -221,8 +232,7 @@ impl MetaSlot {
     }
 
     fn hash(&self) -> u64 {
-        let bytes = self.as_bytes();
-        xxh3_64(&bytes[..bytes.len() - size_of::<U64>()], 0)
+        xxh3_64_without_checksum(self.as_bytes())
     }
 }
 

@@ -1,5 +1,5 @@
-//! Power fails after every operation of the disk, and in the middle of durable ones; whatever mixture of
-//! unsynced sectors, lengths and names survives, the environment opens with every acknowledged
+//! Power fails after every operation of the disk, and in the middle of durable ones; whatever mix
+//! of unsynced sectors, lengths and names survives, the environment opens with every acknowledged
 //! transaction whole, nothing of others, and no damage. Three planted mistakes have to be found.
 //!
 //! The slow suite runs the same script longer and with more images.

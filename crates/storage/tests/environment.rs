@@ -15,7 +15,8 @@ use std::sync::Arc;
 use jackdaw_io::Vfs;
 use jackdaw_sim::{CrashChoice, Rng, SimVfs};
 use jackdaw_storage::{
-    CheckLevel, Environment, OpenError, Options, ReadTransaction, StorageError, WriteError,
+    CheckLevel, Environment, MeterKind, OpenError, Options, ReadTransaction, StorageError,
+    WriteError,
 };
 
 const DIRECTORY: &str = "/db";
@@ -290,4 +291,47 @@ fn random_history(seed: u64) {
         [],
         "seed {seed}"
     );
+}
+
+#[test]
+fn meters_tell_what_writes_flushes_and_first_touches_took() {
+    let vfs = SimVfs::new(40);
+    let environment = open(&vfs);
+    for round in 0..5 {
+        put(&environment, "a", &round.to_string());
+    }
+    environment.flush().unwrap();
+    let statistics = environment.statistics();
+    assert_eq!(statistics.batch_operations.count, statistics.transactions);
+    let reports = environment.meters();
+    let of = |kind| reports.iter().find(|report| report.kind == kind).unwrap();
+    let writes = of(MeterKind::JournalWrite);
+    assert_eq!(writes.nanos.count, statistics.journal_writes);
+    assert_eq!(writes.events.len(), 5);
+    let bytes: u64 = writes.events.iter().map(|event| event.bytes).sum();
+    assert_eq!(bytes, statistics.journal_bytes);
+    assert_eq!(
+        writes
+            .minutes
+            .iter()
+            .map(|minute| minute.count)
+            .sum::<u64>(),
+        5
+    );
+    let compressed: u64 = of(MeterKind::Compression)
+        .events
+        .iter()
+        .map(|e| e.bytes)
+        .sum();
+    assert_eq!(compressed, statistics.difference_bytes);
+    let flushed = of(MeterKind::DataFlush).events[0].bytes;
+    assert_eq!(flushed, statistics.pages_flushed * 8192);
+    assert!(of(MeterKind::DataSync).nanos.quantile(999) > 0);
+    drop(environment);
+    let environment = open(&vfs);
+    get(&environment.read().unwrap(), "a");
+    let reports = environment.meters();
+    let touched = &reports[MeterKind::ReadFault as usize].nanos;
+    assert_eq!(touched.count, environment.statistics().pages_validated);
+    assert!(touched.count > 0);
 }

@@ -115,6 +115,52 @@ fn callbacks_are_called_without_locks() {
     assert_eq!(keys(&environment), ["a", "b"]);
 }
 
+/// The callback waits for the writer, which holds a batch that nobody else can get written.
+#[test]
+fn callback_may_become_the_writer_while_a_batch_is_open() {
+    let environment = open(&SimVfs::new(9));
+    let (entered, has_entered) = mpsc::channel();
+    let (leave, may_leave) = mpsc::channel::<()>();
+    let inner = environment.clone();
+    environment.submit_then(
+        |transaction| put(transaction, "a"),
+        move |_| {
+            entered.send(()).unwrap();
+            may_leave.recv().unwrap();
+            let mut transaction = inner.begin_write().unwrap();
+            put(&mut transaction, "z").unwrap();
+            transaction.commit().unwrap();
+        },
+    );
+    has_entered.recv().unwrap();
+    // A batch of two operations waits for the journal thread, which is in the callback: whoever
+    // becomes the writer comes behind it.
+    let (began, has_begun) = mpsc::channel();
+    let (queued, are_queued) = mpsc::channel::<()>();
+    let first = environment.submit(move |transaction| {
+        began.send(()).unwrap();
+        are_queued.recv().unwrap();
+        put(transaction, "b")
+    });
+    has_begun.recv().unwrap();
+    let second = environment.submit(|transaction| put(transaction, "c"));
+    queued.send(()).unwrap();
+    drop(environment.begin_write().unwrap());
+    // The next batch is open: it collects operations until that one is written.
+    let (ran, has_run) = mpsc::channel();
+    let open = environment.submit(move |transaction| {
+        ran.send(()).unwrap();
+        put(transaction, "d")
+    });
+    has_run.recv().unwrap();
+    leave.send(()).unwrap();
+    for written in [first, second, open] {
+        written.wait().unwrap();
+    }
+    environment.wait_for_queued().unwrap();
+    assert_eq!(keys(&environment), ["a", "b", "c", "d", "z"]);
+}
+
 #[test]
 fn last_handle_may_be_dropped_on_an_engine_thread() {
     let vfs = SimVfs::new(4);

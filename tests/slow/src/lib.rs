@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 const KEYS: u64 = 400;
 const CHANGES: u64 = 8;
@@ -44,6 +45,30 @@ pub fn content_after(number: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
         };
     }
     content
+}
+
+/// A directory of one test: removed when the test ends, kept when it fails.
+pub struct TestDirectory(pub PathBuf);
+
+impl TestDirectory {
+    /// An empty one for the test called `name`, in the system's folder for temporary files.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn new(name: &str) -> std::io::Result<TestDirectory> {
+        let name = format!("jackdaw-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path)?;
+        Ok(TestDirectory(path))
+    }
+}
+
+impl Drop for TestDirectory {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
 }
 
 /// The finalizer of SplitMix64.

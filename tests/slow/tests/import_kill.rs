@@ -5,38 +5,18 @@
 //! `JACKDAW_IMPORT_ALBUMS` changes the size of the archive.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use jackdaw_cli::demo::DemoArchive;
 use jackdaw_io::RealVfs;
-use jackdaw_slow_tests::mix;
+use jackdaw_slow_tests::{TestDirectory, mix};
 use jackdaw_storage::{Environment, Options};
 
 const ALBUMS: u64 = 100_000;
 const KILLS: u64 = 3;
 const SEED: u64 = 7;
-
-/// Removed when the test ends, kept when it fails.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Directory {
-        let name = format!("jackdaw-import-kill-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Directory(path)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-}
 
 /// The binary, which `cargo xtask test slow` builds beside this test.
 fn jackdaw() -> Command {
@@ -94,7 +74,7 @@ fn reopen(data: &Path) -> String {
 fn a_killed_import_goes_on_to_the_same_database() {
     let text = std::env::var("JACKDAW_IMPORT_ALBUMS").unwrap_or_default();
     let albums = text.parse().unwrap_or(ALBUMS);
-    let directory = Directory::new();
+    let directory = TestDirectory::new("import-kill").unwrap();
     let path = |name: &str| directory.0.join(name);
     let archive = path("albums.tar");
     let mut file = File::create(&archive).unwrap();

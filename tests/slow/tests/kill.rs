@@ -5,36 +5,16 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use jackdaw_io::RealVfs;
-use jackdaw_slow_tests::{content_after, mix};
+use jackdaw_slow_tests::{TestDirectory, content_after, mix};
 use jackdaw_storage::{CheckLevel, Environment, Options};
 
 const KILLS: u64 = 30;
 const LONGEST_RUN: u64 = 400;
-
-/// Removed when the test ends, kept when it fails.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Directory {
-        let name = format!("jackdaw-kill-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).unwrap();
-        Directory(path)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-}
 
 /// Runs the writer until it is killed; gives the last transaction that it saw acknowledged.
 fn run_and_kill(directory: &Path, run_for: Duration) -> Option<u64> {
@@ -84,7 +64,7 @@ fn check(directory: &Path) -> u64 {
 fn a_killed_writer_loses_nothing_acknowledged() {
     let text = std::env::var("JACKDAW_KILLS").unwrap_or_default();
     let kills = text.parse().unwrap_or(KILLS);
-    let directory = Directory::new();
+    let directory = TestDirectory::new("kill").unwrap();
     let (mut before, mut slowest) = (0, Duration::ZERO);
     for round in 0..kills {
         let run_for = Duration::from_millis(mix(round) % LONGEST_RUN);

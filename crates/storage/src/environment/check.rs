@@ -45,16 +45,29 @@ impl Shared {
         let mut number = 0;
         let mut after_damage = false;
         while number < snapshot.page_count() {
-            if number % GROUP_PAGES != 0 && is_free(&snapshot, number) {
+            let is_map = number % GROUP_PAGES == 0;
+            let is_free = match is_map {
+                true => Some(false),
+                false => is_free(&snapshot, number),
+            };
+            if is_free == Some(true) {
                 report.free_pages += 1;
                 number += 1;
                 after_damage = false;
                 continue;
             }
             let (page_count, damage) = self.check_place(PageNumber(number), at, &pin);
+            if let Some((damage, _)) = &damage
+                && matches!(damage.what, DamageKind::Pointer { .. })
+            {
+                // The file ends before: whatever should follow is not there either.
+                report.damages.push(damage.clone());
+                break;
+            }
             if let Some((damage, names_itself)) = damage {
-                // Behind a damaged first page of a run come pages without a header of their own.
-                if !after_damage || names_itself {
+                // Behind a damaged first page of a run come pages without a header of their own;
+                // under a damaged map come free ones, which may never have held a page.
+                if names_itself || !after_damage && is_free.is_some() {
                     report.damages.push(damage);
                 }
                 after_damage = true;
@@ -107,13 +120,11 @@ impl Shared {
     }
 }
 
-/// Whether the space map of its group says that the page is free. A damaged map says nothing: its
-/// pages are looked at.
-fn is_free(snapshot: &ReadTransaction, number: u64) -> bool {
+/// Whether the space map of its group says that the page is free; `None` when the map is damaged.
+fn is_free(snapshot: &ReadTransaction, number: u64) -> Option<bool> {
     let map = PageNumber(number / GROUP_PAGES * GROUP_PAGES);
-    snapshot
-        .page(map)
-        .is_ok_and(|page| SpaceMap::of(page).is_free(number % GROUP_PAGES))
+    let page = snapshot.page(map).ok()?;
+    Some(SpaceMap::of(page).is_free(number % GROUP_PAGES))
 }
 
 fn check_trees(snapshot: &ReadTransaction, report: &mut CheckReport) -> Result<(), StorageError> {

@@ -9,6 +9,7 @@
 //! - Nothing above the horizon reaches the data file: recovery can always rebuild from the journal.
 //! - A version leaves the page table only after its bytes were written.
 //! - The meta slot moves forward only after the data file was synced.
+//! - Journal files are given back only when no meta slot leads to them: either slot can be opened.
 //!
 //! Threads: one at a time (`Shared::flush`); the flusher thread, or a committing thread in
 //! environments without one.
@@ -19,11 +20,13 @@ use std::time::Duration;
 use jackdaw_base::sync::Ordering;
 use jackdaw_io::{AlignedBuffer, Durability};
 
+use super::meters::MeterKind;
 use super::shared::{CHECKSUM_BYTES, FlushState, Shared, UnflushedTransaction, lock};
 use crate::error::StorageError;
 use crate::memory::{FrameId, Location, ReaderPin};
 use crate::meta::Meta;
 use crate::page::{PAGE_BYTES, PageNumber};
+use crate::planted::{Planted, is_planted};
 
 /// Adjacent pages are written together up to this size.
 const WRITE_BYTES_MAX: usize = 1 << 20;
@@ -58,7 +61,11 @@ impl Shared {
         if self.options.durability == Durability::None {
             self.journal.sync()?;
         }
-        let horizon = self.readers.advance_horizon(durable);
+        let allowed = self.table.begin_flush(durable, &self.readers);
+        let horizon = match is_planted(Planted::FlushOverReaders) {
+            true => durable,
+            false => allowed,
+        };
         let transactions = self.take_unflushed(horizon);
         if let Some(last) = transactions.last() {
             let versions = self.newest_versions(&transactions, horizon);
@@ -66,19 +73,41 @@ impl Shared {
                 self.put_back(transactions);
                 return Err(error);
             }
-            self.write_versions(&versions, &pin)?;
+            let started = self.vfs.monotonic_nanos();
+            let bytes = self.write_versions(&versions, &pin)?;
+            self.measured(MeterKind::DataFlush, started, bytes);
             drop(pin);
             self.forget_versions(&versions);
+            for (page, _) in &versions {
+                state.holes.note_flushed(*page);
+            }
             state.meta.position = last.position;
             state.meta.page_count = last.state.page_count;
-            state.meta.catalog_root = last.state.catalog_root;
+            if !is_planted(Planted::OldRoot) {
+                state.meta.catalog_root = last.state.catalog_root;
+            }
         }
         if transactions.is_empty() && !is_closing {
             return Ok(false);
         }
         let is_clean = is_closing && lock(&self.sealed).unflushed.is_empty();
-        self.sync_and_note(state, is_clean)?;
-        self.journal.reclaim(state.meta.position.transaction);
+        let synced = state.meta.position.transaction;
+        if is_planted(Planted::ReclaimBeforeMeta) {
+            self.journal.reclaim(synced);
+        }
+        if is_planted(Planted::MetaBeforeData) {
+            self.note(state, is_clean)?;
+        }
+        let started = self.vfs.monotonic_nanos();
+        self.sync_data()?;
+        self.note(state, is_clean)?;
+        self.measured(MeterKind::DataSync, started, 0);
+        if self.journal.can_reclaim(synced) {
+            if !is_planted(Planted::OneMetaSlot) {
+                self.note(state, is_clean)?;
+            }
+            self.journal.reclaim(synced);
+        }
         self.counters.flushes.add(1);
         Ok(true)
     }
@@ -147,11 +176,13 @@ impl Shared {
             .map_err(|source| StorageError::io(&path, "mapping", source))
     }
 
+    /// Writes the versions; gives their bytes.
     fn write_versions(
         &self,
         versions: &[(PageNumber, FrameId)],
         pin: &ReaderPin,
-    ) -> Result<(), StorageError> {
+    ) -> Result<u64, StorageError> {
+        let mut bytes = 0;
         let mut buffer = AlignedBuffer::new();
         let mut start = PageNumber(0);
         for &(page, frame) in versions {
@@ -172,11 +203,12 @@ impl Shared {
             let checksum = self.checksum(page, &buffer[at..]);
             buffer[at..at + CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
             self.counters.pages_flushed.add(page_count);
+            bytes += page_count * PAGE_BYTES as u64;
         }
-        if buffer.is_empty() {
-            return Ok(());
+        if !buffer.is_empty() {
+            self.write_pages(start, &buffer)?;
         }
-        self.write_pages(start, &buffer)
+        Ok(bytes)
     }
 
     fn write_pages(&self, first: PageNumber, bytes: &[u8]) -> Result<(), StorageError> {
@@ -197,14 +229,19 @@ impl Shared {
         self.frames.reclaim(self.readers.oldest_epoch());
     }
 
-    fn sync_and_note(&self, state: &mut FlushState, is_clean: bool) -> Result<(), StorageError> {
-        self.data_file.sync().map_err(|source| {
-            StorageError::io(
-                &self.directory.join(crate::Damage::DATA_FILE),
-                "sync",
-                source,
-            )
-        })?;
+    fn sync_data(&self) -> Result<(), StorageError> {
+        let mut outcome = self.data_file.sync();
+        if is_planted(Planted::RetriedSync) && outcome.is_err() {
+            outcome = self.data_file.sync();
+        }
+        outcome.map_err(|source| {
+            let path = self.directory.join(crate::Damage::DATA_FILE);
+            StorageError::io(&path, "sync", source)
+        })
+    }
+
+    /// Writes the flusher's state into the older meta slot.
+    pub(super) fn note(&self, state: &mut FlushState, is_clean: bool) -> Result<(), StorageError> {
         let meta = Meta {
             sequence: state.meta.sequence + 1,
             is_clean,
@@ -221,9 +258,27 @@ impl Shared {
             || self.journal.live_bytes() > self.options.journal_bytes / 2
     }
 
-    /// After a commit: wakes the flusher, or flushes here when there is none.
-    pub(crate) fn flush_inline_if_due(&self) {
+    /// Drops versions in memory that newer durable ones supersede and no snapshot sees. Without
+    /// it, scratch memory would hold a version a commit of each busy page, and be flushed often.
+    fn drop_superseded(&self) {
+        let pages = std::mem::take(&mut lock(&self.sealed).superseding);
+        if !pages.is_empty() {
+            let durable = self.visible();
+            let removed =
+                self.table
+                    .remove_superseded(&pages, durable, &self.readers, &self.frames);
+            let epoch = self.readers.next_epoch();
+            self.frames.retire(removed.into_iter(), epoch);
+        }
         self.frames.reclaim(self.readers.oldest_epoch());
+    }
+
+    /// After a commit: gives back memory, and wakes the flusher or flushes here when it is due.
+    pub(crate) fn flush_inline_if_due(&self) {
+        self.drop_superseded();
+        if self.options.background_flush && self.journal.is_spare_wanted() {
+            self.flush_wanted.notify_one();
+        }
         if !self.is_flush_due() {
             return;
         }
@@ -267,7 +322,7 @@ impl Shared {
             let (mut signal, _) = self
                 .flush_wanted
                 .wait_timeout_while(signal, IDLE, |signal| {
-                    !signal.is_wanted && !signal.is_stopping
+                    !signal.is_wanted && !signal.is_stopping && !self.journal.is_spare_wanted()
                 })
                 .unwrap_or_else(PoisonError::into_inner);
             if signal.is_stopping {
@@ -275,6 +330,12 @@ impl Shared {
             }
             let is_wanted = std::mem::take(&mut signal.is_wanted);
             drop(signal);
+            if self.journal.is_spare_wanted() {
+                self.poison_on_panic(|| self.journal.make_spare());
+                if !is_wanted {
+                    continue;
+                }
+            }
             let visible = self.visible();
             let is_idle = visible == seen;
             seen = visible;
@@ -282,6 +343,9 @@ impl Shared {
                 self.poison_on_panic(|| {
                     // A failure has poisoned the environment; a full disk is tried again.
                     let _ = self.flush(false);
+                    if is_idle {
+                        self.give_space_back();
+                    }
                 });
             }
             lock(&self.flush_signal).rounds += 1;

@@ -10,11 +10,13 @@ use jackdaw_io::Vfs;
 use super::check::{CheckLevel, CheckReport};
 use super::error::{OpenError, WriteError};
 use super::merger::WriteHandle;
+use super::meters::MeterReport;
 use super::open::{Opened, open};
 use super::options::Options;
 use super::recovery::RecoveryReport;
 use super::shared::{Shared, lock};
 use super::statistics::Statistics;
+use crate::backup::{BackupError, BackupReport, Progress};
 use crate::error::StorageError;
 use crate::transaction::{ReadTransaction, WriteTransaction};
 
@@ -134,12 +136,15 @@ impl Environment {
         }
     }
 
-    /// Moves everything that no open snapshot prevents into the data file and syncs it.
+    /// Moves everything that no open snapshot prevents into the data file and syncs it, and gives
+    /// long runs of free pages back to the file system.
     ///
     /// # Errors
     /// A full disk leaves everything as it was; any other failure poisons the environment.
     pub fn flush(&self) -> Result<(), StorageError> {
-        self.inner.shared.flush(false).map(|_| ())
+        self.inner.shared.flush(false)?;
+        self.inner.shared.give_space_back();
+        Ok(())
     }
 
     /// Waits until every operation queued before is durable.
@@ -161,10 +166,36 @@ impl Environment {
         self.inner.shared.check(level)
     }
 
+    /// Makes a full backup in the directory `to`, which must be missing or empty, of one moment
+    /// near the end of the call. Readers, writers and flushes go on meanwhile; the journal grows by
+    /// what is written. Every page of the backup is verified before it counts as one.
+    ///
+    /// # Errors
+    /// See [`BackupError`]. An interrupted backup is begun anew by the same call.
+    pub fn backup(&self, to: &Path, progress: Progress<'_>) -> Result<BackupReport, BackupError> {
+        self.inner.shared.back_up(to, progress)
+    }
+
+    /// Adds to the backup in `to` what was committed since it was made or last brought up to date.
+    /// Needs the journal since then: see
+    /// [`Options::journal_archive_bytes`](super::Options::journal_archive_bytes).
+    ///
+    /// # Errors
+    /// See [`BackupError`]. What an interrupted call added is part of the backup.
+    pub fn backup_increment(&self, to: &Path) -> Result<BackupReport, BackupError> {
+        self.inner.shared.back_up_increment(to)
+    }
+
     /// The moment's numbers.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.inner.shared.statistics(&self.inner.recovery)
+    }
+
+    /// What its I/O took: histograms since opening, the last events, a summary of each minute.
+    #[must_use]
+    pub fn meters(&self) -> Vec<MeterReport> {
+        self.inner.shared.meter_reports()
     }
 
     /// Lets go of pages of the data file that are resident in memory; they come back from the
@@ -201,5 +232,8 @@ fn close(shared: &Shared, flusher: Option<JoinHandle<()>>) {
     }
     shared.write_sealed();
     // What could not be flushed is in the journal, and the next open replays it.
-    let _ = shared.flush(true);
+    if shared.flush(true).is_ok() {
+        shared.give_space_back();
+        shared.cut_growth_off();
+    }
 }

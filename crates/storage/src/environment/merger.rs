@@ -1,8 +1,10 @@
 //! The writer thread: runs whatever operations wait as one transaction, a savepoint each.
 //!
 //! While the journal writes batch N, batch N+1 executes and keeps collecting operations; it closes
-//! when the journal is idle and nothing waits, or when it is large. Callers are answered when
-//! their batch is durable, by the journal thread, outside every lock.
+//! when the journal is idle and nothing waits, when it is large, or when another thread wants to be
+//! the writer (which may be a callback on the journal thread: waiting for the journal would be
+//! waiting for itself). Callers are answered when their batch is durable, outside every lock: by
+//! the journal thread, or by the writer thread when it wrote a lone operation itself.
 //!
 //! Threads: one writer and one journal thread, started by the first queued operation.
 
@@ -43,8 +45,22 @@ pub(crate) enum Outcome {
     Unknown(StorageError),
 }
 
-/// Called once with the outcome.
-pub(crate) type Completion = Box<dyn FnOnce(Outcome) + Send>;
+/// Tells a caller the outcome.
+pub(crate) struct Completion {
+    tell: Box<dyn FnOnce(Outcome) + Send>,
+    /// Runs code of the caller, which may take its time or wait for the writer.
+    is_callback: bool,
+}
+
+impl Completion {
+    pub(crate) fn tell(self, outcome: Outcome) {
+        (self.tell)(outcome);
+    }
+
+    pub(super) fn is_callback(&self) -> bool {
+        self.is_callback
+    }
+}
 
 /// An operation that waits for the writer thread.
 trait QueuedOperation: Send {
@@ -58,7 +74,7 @@ trait QueuedOperation: Send {
 #[derive(Default)]
 pub(crate) struct Merger {
     state: Mutex<MergerState>,
-    /// For the writer: an operation came, or the journal made progress, or the end.
+    /// For the writer: an operation or another writer came, the journal made progress, or the end.
     work: Condvar,
     /// For the journal thread: a batch was sealed, or the end.
     sealed: Condvar,
@@ -107,6 +123,7 @@ struct Operation<F, T, E, D> {
     operation: Option<F>,
     result: Option<Result<T, Refusal<E>>>,
     done: D,
+    is_callback: bool,
 }
 
 enum Refusal<E> {
@@ -134,12 +151,18 @@ where
     }
 
     fn into_completion(self: Box<Self>) -> Completion {
-        let Operation { result, done, .. } = *self;
-        Box::new(move |outcome| {
+        let Operation {
+            result,
+            done,
+            is_callback,
+            ..
+        } = *self;
+        let tell = Box::new(move |outcome| {
             let answer = answer(result, outcome);
             // A panic of the callback has been reported by the panic hook; it is its caller's own.
             let _ = catch_unwind(AssertUnwindSafe(|| done(answer)));
-        })
+        });
+        Completion { tell, is_callback }
     }
 }
 
@@ -179,11 +202,15 @@ impl Shared {
         T: Send + 'static,
         E: Send + 'static,
     {
-        let queued = Box::new(Operation {
+        self.enqueue(Box::new(Operation {
             operation: Some(operation),
             result: None,
             done,
-        });
+            is_callback: true,
+        }));
+    }
+
+    fn enqueue(self: &Arc<Self>, queued: Box<dyn QueuedOperation>) {
         let mut state = lock(&self.merger.state);
         // An engine thread that waited here, in a callback, would wait for itself.
         let may_wait = !state.is_engine_thread();
@@ -199,7 +226,7 @@ impl Shared {
             && let Err(error) = self.start_threads(&mut state)
         {
             drop(state);
-            return queued.into_completion()(Outcome::NotCommitted(error));
+            return queued.into_completion().tell(Outcome::NotCommitted(error));
         }
         state.queue.push_back(queued);
         drop(state);
@@ -216,10 +243,15 @@ impl Shared {
         E: Send + 'static,
     {
         let (sender, receiver) = mpsc::sync_channel(1);
-        self.submit(operation, move |result| {
-            // Who dropped the handle does not want to know.
-            let _ = sender.send(result);
-        });
+        self.enqueue(Box::new(Operation {
+            operation: Some(operation),
+            result: None,
+            done: move |result| {
+                // Who dropped the handle does not want to know.
+                let _ = sender.send(result);
+            },
+            is_callback: false,
+        }));
         WriteHandle { receiver }
     }
 
@@ -295,6 +327,9 @@ impl Shared {
     fn next_of_batch(&self) -> Option<Box<dyn QueuedOperation>> {
         let mut state = lock(&self.merger.state);
         loop {
+            if self.is_writer_wanted() {
+                return None;
+            }
             if let Some(operation) = state.queue.pop_front() {
                 self.merger.room.notify_one();
                 return Some(operation);
@@ -310,13 +345,20 @@ impl Shared {
         }
     }
 
+    /// Lets the batch that collects operations close now.
+    pub(super) fn close_open_batch(&self) {
+        // With the lock, the writer thread cannot be between its look and its wait.
+        drop(lock(&self.merger.state));
+        self.merger.work.notify_one();
+    }
+
     fn run_batch(self: &Arc<Self>, first: Box<dyn QueuedOperation>) {
         let mut transaction = match WriteTransaction::begin(self, self.take_writer()) {
             Ok(transaction) => transaction,
             Err(refused) => {
                 let (writer, error) = *refused;
                 self.return_writer(writer);
-                return first.into_completion()(Outcome::NotCommitted(error));
+                return first.into_completion().tell(Outcome::NotCommitted(error));
             }
         };
         let mut completions = Vec::new();
@@ -342,18 +384,36 @@ impl Shared {
             };
             return completions
                 .into_iter()
-                .for_each(|done| done(outcome.clone()));
+                .for_each(|completion| completion.tell(outcome.clone()));
         }
+        let is_alone = completions.len() == 1;
         match transaction.seal(completions) {
-            Ok(()) => {
-                lock(&self.merger.state).in_flight += 1;
-                self.merger.sealed.notify_one();
-            }
+            Ok(()) => self.send_to_journal(is_alone),
             Err((error, completions)) => {
-                for done in completions {
-                    done(Outcome::NotCommitted(error.clone()));
+                for completion in completions {
+                    completion.tell(Outcome::NotCommitted(error.clone()));
                 }
             }
+        }
+    }
+
+    /// Hands a sealed batch to the journal thread. When it `is_alone` (one operation) and nothing
+    /// else waits, there is nothing to overlap the write with: it happens here, with the pages
+    /// still in this core's cache and without waking another thread. Callbacks are left to the
+    /// journal thread: one that takes its time must not stop other operations.
+    fn send_to_journal(&self, is_alone: bool) {
+        {
+            let mut state = lock(&self.merger.state);
+            if !is_alone || state.in_flight > 0 || !state.queue.is_empty() {
+                state.in_flight += 1;
+                drop(state);
+                return self.merger.sealed.notify_one();
+            }
+        }
+        self.write_all_groups();
+        if !self.tell_callers_without_callbacks() {
+            lock(&self.merger.state).in_flight += 1;
+            self.merger.sealed.notify_one();
         }
     }
 
@@ -373,9 +433,10 @@ impl Shared {
                 }
                 state.in_flight
             };
-            self.poison_on_panic(|| self.write_sealed());
+            self.poison_on_panic(|| self.write_all_groups());
             lock(&self.merger.state).in_flight -= batches;
             self.merger.work.notify_one();
+            self.poison_on_panic(|| self.tell_callers());
         }
     }
 }

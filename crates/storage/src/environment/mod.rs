@@ -2,13 +2,16 @@
 //!
 //! `open` makes or recovers one, `shared` is what all handles and threads share, `pipeline` writes
 //! sealed transactions, `merger` runs queued operations, `flush` moves committed pages into the
-//! data file, `recovery` replays the journal, `check` looks for damage.
+//! data file, `give_back` makes holes of free pages there, `recovery` replays the journal, `check`
+//! looks for damage, `meters` says what all that took.
 
 mod check;
 mod error;
 mod flush;
+mod give_back;
 mod handle;
 mod merger;
+mod meters;
 mod open;
 mod options;
 mod pipeline;
@@ -21,9 +24,11 @@ pub use check::{CheckLevel, CheckReport};
 pub use error::{OpenError, WriteError};
 pub use handle::Environment;
 pub use merger::WriteHandle;
+pub use meters::{MeterEvent, MeterKind, MeterMinute, MeterReport};
 pub use options::Options;
 pub use recovery::RecoveryReport;
 pub use statistics::Statistics;
 
 pub(crate) use merger::Completion;
-pub(crate) use shared::Shared;
+pub(crate) use recovery::{OVERLAY_BYTES_MAX, Places, recover};
+pub(crate) use shared::{Shared, page_checksum};

@@ -12,20 +12,22 @@ use jackdaw_io::{FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
 
 use super::error::OpenError;
 use super::options::Options;
-use super::recovery::{RecoveryReport, recover};
+use super::recovery::{Places, RecoveryReport, check_end, recover, refuse_newer_pages};
 use super::shared::{Parts, Shared};
+use crate::compact::finish_compaction;
 use crate::error::{Damage, StorageError};
 use crate::journal::{
-    JOURNAL_UNIT_BYTES, Journal, JournalOptions, JournalPosition, journal_number,
+    Archive, JOURNAL_DIRECTORY, JOURNAL_UNIT_BYTES, Journal, JournalOptions, JournalPosition,
+    journal_number,
 };
 use crate::memory::{FileView, PageTable};
 use crate::meta::{EnvironmentId, META_NAME, META_TEMPORARY_NAME, Meta, MetaFile};
 use crate::page::PAGE_BYTES;
+use crate::planted::{Planted, is_planted};
 use crate::transaction::{ReadTransaction, SpaceSummary, WriterState};
 use crate::tree::TreeRoot;
 
 const LOCK_NAME: &str = "LOCK";
-const JOURNAL_DIRECTORY: &str = "journal";
 
 /// Address space kept for the data file: 4 TiB, far below what a process has.
 const MAPPING_RESERVE_BYTES: u64 = 4 << 40;
@@ -54,24 +56,31 @@ pub(super) fn open(
         directory,
         journal_directory: directory.join(JOURNAL_DIRECTORY),
     };
-    let exists = files.meta_exists()?;
-    if !exists {
-        files.check_can_create(options)?;
-    }
+    // Before the lock, so that a lock file is not left in a directory of something else.
+    files.check_exists_or_can_create(options)?;
     let lock = files.lock()?;
-    let (meta_file, meta) = match exists {
+    finish_compaction(&*vfs, directory)?;
+    // Again under the lock: another process may have created or removed it meanwhile.
+    let (meta_file, meta, has_damaged_slot) = match files.check_exists_or_can_create(options)? {
         true => MetaFile::open(&*vfs, directory)?,
         false => files.create()?,
     };
     let data_file = files.open_data()?;
-    let (mut meta, mut recovery) = recover(
-        &*vfs,
+    let places = Places {
         directory,
-        &files.journal_directory,
-        &*data_file,
-        &meta,
-    )?;
-    files.start_fresh_journal(&meta_file, &mut meta)?;
+        journal_directory: &files.journal_directory,
+        data_file: &*data_file,
+        overlay_bytes_max: options.scratch_bytes,
+    };
+    let was_clean = meta.is_clean;
+    let (mut meta, mut recovery) = recover(&*vfs, &places, &meta, &|_, _| true)?;
+    if !was_clean {
+        check_end(&*vfs, &files.journal_directory, &meta)?;
+    }
+    if has_damaged_slot {
+        refuse_newer_pages(&*data_file, directory, &meta)?;
+    }
+    files.start_fresh_journal(&meta_file, &mut meta, options)?;
     let shared = files.share(options, data_file, meta_file, meta, lock)?;
     recovery.nanos = vfs.monotonic_nanos() - started;
     Ok(Opened { shared, recovery })
@@ -82,9 +91,14 @@ impl Files<'_> {
         move |source| StorageError::io(self.directory, operation, source)
     }
 
-    fn meta_exists(&self) -> Result<bool, OpenError> {
+    /// Whether there is an environment; where there is none, it may be created.
+    fn check_exists_or_can_create(&self, options: Options) -> Result<bool, OpenError> {
         let path = self.directory.join(META_NAME);
-        Ok(self.vfs.exists(&path).map_err(self.io("opening"))?)
+        let exists = self.vfs.exists(&path).map_err(self.io("opening"))?;
+        if !exists {
+            self.check_can_create(options)?;
+        }
+        Ok(exists)
     }
 
     /// A new environment goes into a missing or empty directory, or one where creating it was
@@ -130,7 +144,7 @@ impl Files<'_> {
             })
     }
 
-    fn create(&self) -> Result<(MetaFile, Meta), OpenError> {
+    fn create(&self) -> Result<(MetaFile, Meta, bool), OpenError> {
         let io = self.io("creation");
         self.vfs
             .create_directory(&self.journal_directory)
@@ -162,7 +176,7 @@ impl Files<'_> {
             is_clean: true,
         };
         let file = MetaFile::create(&**self.vfs, self.directory, &meta)?;
-        Ok((file, meta))
+        Ok((file, meta, false))
     }
 
     fn open_data(&self) -> Result<Arc<dyn VfsFile>, OpenError> {
@@ -176,11 +190,21 @@ impl Files<'_> {
     }
 
     /// Points the meta file behind everything replayed, at a journal file that does not exist yet,
-    /// and removes the old ones.
-    fn start_fresh_journal(&self, meta_file: &MetaFile, meta: &mut Meta) -> Result<(), OpenError> {
+    /// and removes or archives the old ones.
+    fn start_fresh_journal(
+        &self,
+        meta_file: &MetaFile,
+        meta: &mut Meta,
+        options: Options,
+    ) -> Result<(), OpenError> {
         let io = self.io("recovery");
+        let archive = Archive::new(
+            self.vfs,
+            &self.journal_directory,
+            options.journal_archive_bytes,
+        );
         let entries = self.vfs.list(&self.journal_directory).map_err(&io)?;
-        let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+        let mut names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
         let newest = names
             .iter()
             .filter_map(|name| journal_number(name))
@@ -188,13 +212,26 @@ impl Files<'_> {
             .unwrap_or(0);
         meta.position.number = newest.max(meta.position.number) + 1;
         meta.position.offset = JOURNAL_UNIT_BYTES as u64;
+        if is_planted(Planted::RemoveBeforeMeta) {
+            for name in names.drain(..) {
+                let path = self.journal_directory.join(name);
+                self.vfs.remove_file(&path).map_err(&io)?;
+            }
+        }
         meta.sequence += 1;
         meta.is_clean = false;
         meta_file.write(meta)?;
+        if !names.is_empty() {
+            // The older slot must not lead to files that are gone, should this one be damaged.
+            meta.sequence += 1;
+            meta_file.write(meta)?;
+        }
         for name in names {
-            self.vfs
-                .remove_file(&self.journal_directory.join(name))
-                .map_err(&io)?;
+            let path = self.journal_directory.join(name);
+            let is_archived = archive.as_ref().is_some_and(|archive| archive.take(&path));
+            if !is_archived {
+                self.vfs.remove_file(&path).map_err(&io)?;
+            }
         }
         Ok(self
             .vfs
@@ -219,6 +256,7 @@ impl Files<'_> {
             file_bytes_min: options.journal_file_bytes_min,
             file_bytes_max: options.journal_file_bytes_max,
             durability: options.durability,
+            archive_bytes: options.journal_archive_bytes,
         };
         let journal = Journal::new(
             Arc::clone(self.vfs),

@@ -19,6 +19,10 @@ pub struct Options {
     pub journal_file_bytes_min: u64,
     /// Length of a journal file, unless one transaction needs more.
     pub journal_file_bytes_max: u64,
+    /// Bytes of journal files that are kept in `archive/` after recovery no longer needs them, for
+    /// increments, once there was a full backup. 0 keeps none: an increment then needs what no
+    /// flush has passed.
+    pub journal_archive_bytes: u64,
     /// Flush in a thread of its own. Without it, commits flush when it is due.
     pub background_flush: bool,
 }
@@ -32,6 +36,7 @@ impl Default for Options {
             journal_bytes: 256 << 20,
             journal_file_bytes_min: 1 << 20,
             journal_file_bytes_max: 64 << 20,
+            journal_archive_bytes: 256 << 20,
             background_flush: true,
         }
     }
@@ -45,6 +50,7 @@ impl Options {
             durability: Durability::None,
             scratch_bytes: 128 << 20,
             journal_bytes: 128 << 20,
+            journal_archive_bytes: 0,
             background_flush: false,
             ..Options::default()
         }
@@ -58,6 +64,7 @@ impl Options {
             journal_bytes: 512 << 10,
             journal_file_bytes_min: 64 << 10,
             journal_file_bytes_max: 128 << 10,
+            journal_archive_bytes: 0,
             background_flush: false,
             ..Options::default()
         }

@@ -12,10 +12,12 @@
 use std::collections::VecDeque;
 
 use super::merger::{Completion, Outcome};
+use super::meters::MeterKind;
 use super::shared::{Shared, UnflushedTransaction, lock};
 use super::states::CommittedState;
 use crate::error::StorageError;
 use crate::journal::{JournalPosition, TransactionRecord};
+use crate::page::PageNumber;
 use crate::transaction::SealedTransaction;
 
 /// Most transactions in one journal write.
@@ -35,25 +37,44 @@ impl Shared {
     /// told with no lock held and with nothing left to do, so they may do anything but wait; by
     /// this thread, or by another one that is telling already.
     pub(crate) fn write_sealed(&self) {
-        while self.write_next_group(&mut lock(&self.stage)) {
-            self.tell_callers();
-        }
+        self.write_all_groups();
+        self.tell_callers();
+    }
+
+    /// [`Shared::write_sealed`] that leaves the callers to be told.
+    pub(super) fn write_all_groups(&self) {
+        while self.write_next_group(&mut lock(&self.stage)) {}
     }
 
     /// Tells callers in the order of their transactions: one thread at a time, which takes along
     /// what others add meanwhile.
-    fn tell_callers(&self) {
+    pub(super) fn tell_callers(&self) {
+        self.tell_callers_while(|_| true);
+    }
+
+    /// [`Shared::tell_callers`] up to the first callback, which is left to another thread: `false`
+    /// when there is one.
+    pub(super) fn tell_callers_without_callbacks(&self) -> bool {
+        self.tell_callers_while(|completion| !completion.is_callback())
+    }
+
+    fn tell_callers_while(&self, may_tell: impl Fn(&Completion) -> bool) -> bool {
         let mut told = lock(&self.answers);
         if told.is_telling {
-            return;
+            return true;
         }
         while let Some((completion, outcome)) = told.waiting.pop_front() {
+            if !may_tell(&completion) {
+                told.waiting.push_front((completion, outcome));
+                return false;
+            }
             told.is_telling = true;
             drop(told);
-            completion(outcome);
+            completion.tell(outcome);
             told = lock(&self.answers);
             told.is_telling = false;
         }
+        true
     }
 
     /// `false` when nothing waits.
@@ -94,11 +115,15 @@ impl Shared {
         if buffers.len() < group.len() {
             buffers.resize_with(group.len(), Vec::new);
         }
+        let started = self.vfs.monotonic_nanos();
+        let mut difference_bytes = 0;
         for (sealed, buffer) in group.iter().zip(buffers.iter_mut()) {
             buffer.clear();
             sealed.encode(self, buffer)?;
-            self.counters.difference_bytes.add(buffer.len() as u64);
+            difference_bytes += buffer.len() as u64;
         }
+        self.counters.difference_bytes.add(difference_bytes);
+        let encoding_nanos = self.vfs.monotonic_nanos().saturating_sub(started);
         let unix_nanos = self.vfs.unix_nanos();
         let records: Vec<TransactionRecord<'_>> = group
             .iter()
@@ -112,29 +137,41 @@ impl Shared {
                 payload,
             })
             .collect();
-        let (positions, written_bytes) = self.journal.append(&records)?;
+        let started = self.vfs.monotonic_nanos();
+        let appended = self.journal.append(&records)?;
+        let nanos = self.vfs.monotonic_nanos().saturating_sub(started);
         self.counters.journal_writes.add(1);
-        self.counters.journal_bytes.add(written_bytes);
-        Ok(positions)
+        self.counters.journal_bytes.add(appended.written_bytes);
+        let compressing = appended.compression_nanos;
+        let write_nanos = nanos.saturating_sub(compressing);
+        self.measured_nanos(MeterKind::JournalWrite, write_nanos, appended.written_bytes);
+        let encoding_nanos = encoding_nanos + compressing;
+        self.measured_nanos(MeterKind::Compression, encoding_nanos, difference_bytes);
+        Ok(appended.positions)
     }
 
     fn finish(&self, group: &[SealedTransaction], positions: &[JournalPosition]) {
         for (sealed, &position) in group.iter().zip(positions) {
-            lock(&self.sealed)
-                .unflushed
-                .push_back(UnflushedTransaction {
-                    transaction: sealed.transaction,
-                    pages: sealed.published.iter().map(|(page, _)| *page).collect(),
-                    state: CommittedState {
-                        catalog_root: sealed.catalog_root,
-                        page_count: sealed.page_count,
-                    },
-                    position,
-                });
+            let pages: Vec<PageNumber> = sealed.published.iter().map(|(page, _)| *page).collect();
+            let mut queue = lock(&self.sealed);
+            queue.superseding.extend_from_slice(&pages);
+            queue.unflushed.push_back(UnflushedTransaction {
+                transaction: sealed.transaction,
+                pages,
+                state: CommittedState {
+                    catalog_root: sealed.catalog_root,
+                    page_count: sealed.page_count,
+                },
+                position,
+            });
+            drop(queue);
             self.set_visible(sealed.transaction);
             self.journal.release(sealed.reserved_journal_bytes);
             self.counters.transactions.add(1);
             self.counters.operations.add(sealed.operation_count.into());
+            self.meters
+                .batch_operations
+                .record(sealed.operation_count.into());
         }
     }
 }

@@ -11,7 +11,9 @@ use jackdaw_base::hash::xxh3_64;
 use jackdaw_base::sync::{AtomicU64, Ordering};
 use jackdaw_io::{FileLock, Vfs, VfsFile};
 
+use super::give_back::Holes;
 use super::merger::Merger;
+use super::meters::{MeterKind, Meters};
 use super::options::Options;
 use super::pipeline::Answers;
 use super::states::CommittedStates;
@@ -39,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) journal: Journal,
     pub(crate) states: CommittedStates,
     pub(crate) counters: Counters,
+    pub(crate) meters: Meters,
     pub(crate) merger: Merger,
     /// Seed of page checksums.
     pub(crate) salt: u64,
@@ -50,6 +53,8 @@ pub(crate) struct Shared {
     poison: OnceLock<StorageError>,
     writer: Mutex<WriterSlot>,
     writer_free: Condvar,
+    /// Threads in [`Shared::take_writer`] that found it taken: an open batch closes for them.
+    writers_waiting: AtomicU64,
     pub(super) sealed: Mutex<SealedQueue>,
     /// Held by who writes sealed transactions.
     pub(super) stage: Mutex<Vec<Vec<u8>>>,
@@ -73,6 +78,8 @@ pub(super) struct SealedQueue {
     pub(super) waiting: VecDeque<SealedTransaction>,
     /// Written, but not in the data file yet.
     pub(super) unflushed: VecDeque<UnflushedTransaction>,
+    /// Pages of durable transactions whose older versions were not looked at since.
+    pub(super) superseding: Vec<PageNumber>,
 }
 
 /// What the flusher needs to know of a transaction.
@@ -85,9 +92,10 @@ pub(super) struct UnflushedTransaction {
 }
 
 /// The flusher's own.
-pub(super) struct FlushState {
+pub(crate) struct FlushState {
     pub(super) meta_file: MetaFile,
-    pub(super) meta: Meta,
+    pub(crate) meta: Meta,
+    pub(super) holes: Holes,
 }
 
 /// Between the flusher's thread and everyone else.
@@ -134,6 +142,7 @@ impl Shared {
             journal: parts.journal,
             states,
             counters: Counters::default(),
+            meters: Meters::default(),
             merger: Merger::default(),
             salt: parts.meta.salt,
             file_pages: AtomicU64::new(parts.file_pages),
@@ -141,18 +150,25 @@ impl Shared {
             poison: OnceLock::new(),
             writer: Mutex::new(WriterSlot { state: None }),
             writer_free: Condvar::new(),
+            writers_waiting: AtomicU64::new(0),
             sealed: Mutex::new(SealedQueue::default()),
             stage: Mutex::new(Vec::new()),
             answers: Mutex::new(Answers::default()),
             flush: Mutex::new(FlushState {
                 meta_file: parts.meta_file,
                 meta: parts.meta,
+                holes: Holes::default(),
             }),
             flush_signal: Mutex::new(FlushSignal::default()),
             flush_wanted: Condvar::new(),
             flush_done: Condvar::new(),
             _lock: parts.lock,
         })
+    }
+
+    /// Keeps flushes from running.
+    pub(crate) fn lock_flush(&self) -> MutexGuard<'_, FlushState> {
+        lock(&self.flush)
     }
 
     /// Last transaction that new readers see.
@@ -201,16 +217,28 @@ impl Shared {
 
     /// Waits until no other writer is active and takes its state.
     pub(crate) fn take_writer(&self) -> WriterState {
+        if let Some(state) = lock(&self.writer).state.take() {
+            return state;
+        }
+        self.writers_waiting.fetch_add(1, Ordering::SeqCst);
+        self.close_open_batch();
         let mut slot = lock(&self.writer);
-        loop {
+        let state = loop {
             if let Some(state) = slot.state.take() {
-                return state;
+                break state;
             }
             slot = self
                 .writer_free
                 .wait(slot)
                 .unwrap_or_else(PoisonError::into_inner);
-        }
+        };
+        self.writers_waiting.fetch_sub(1, Ordering::SeqCst);
+        state
+    }
+
+    /// Whether a thread waits for the writer.
+    pub(super) fn is_writer_wanted(&self) -> bool {
+        self.writers_waiting.load(Ordering::SeqCst) > 0
     }
 
     pub(crate) fn return_writer(&self, state: WriterState) {
@@ -270,7 +298,9 @@ impl Shared {
             }
         };
         if !is_validated {
+            let started = self.vfs.monotonic_nanos();
             self.validate(number, bytes)?;
+            self.measured(MeterKind::ReadFault, started, bytes.len() as u64);
             self.table.mark_validated(number);
         }
         Ok(bytes)
@@ -287,6 +317,7 @@ impl Shared {
             .pages(number, 1, pin)
             .ok_or_else(|| past_the_end(number))?;
         let head = Page::from_bytes(one).expect("views are whole pages");
+        let started = self.vfs.monotonic_nanos();
         let header = head.header();
         let bytes = if header.kind == PageKind::Overflow as u8 {
             let pages = run_page_count(header.overflow_len());
@@ -297,6 +328,7 @@ impl Shared {
             one
         };
         self.validate(number, bytes)?;
+        self.measured(MeterKind::ReadFault, started, bytes.len() as u64);
         self.table.mark_validated(number);
         Ok(head)
     }
@@ -338,7 +370,7 @@ impl Shared {
 }
 
 /// Checksum of a page or run of an environment with this salt.
-pub(super) fn page_checksum(salt: u64, number: PageNumber, bytes: &[u8]) -> u64 {
+pub(crate) fn page_checksum(salt: u64, number: PageNumber, bytes: &[u8]) -> u64 {
     xxh3_64(&bytes[CHECKSUM_BYTES..], salt ^ number.0)
 }
 

@@ -1,5 +1,6 @@
 //! Numbers about an environment: what it did, what it holds in memory, what it has on disk.
 
+use jackdaw_base::metrics::{HistogramSnapshot, ShardedCounter};
 use jackdaw_base::sync::{AtomicU64, Ordering};
 
 use super::recovery::RecoveryReport;
@@ -30,7 +31,9 @@ pub(crate) struct Counters {
     pub(crate) difference_bytes: Counter,
     pub(crate) pages_flushed: Counter,
     pub(crate) flushes: Counter,
-    pub(crate) pages_validated: Counter,
+    /// Counted by every reader, each on a shard of its own.
+    pub(crate) pages_validated: ShardedCounter,
+    pub(crate) bytes_given_back: Counter,
 }
 
 /// A moment's numbers; see [`Environment::statistics`](super::Environment::statistics).
@@ -63,10 +66,14 @@ pub struct Statistics {
     pub flushes: u64,
     /// Pages whose checksum was computed on first touch since opening.
     pub pages_validated: u64,
+    /// Bytes of free pages given back to the file system since opening.
+    pub bytes_given_back: u64,
     /// Open snapshots.
     pub reader_count: u64,
     /// How many transactions the oldest of them lies behind.
     pub oldest_reader_lag: u64,
+    /// Operations in each transaction since opening.
+    pub batch_operations: HistogramSnapshot,
     /// What opening had to repair.
     pub recovery: RecoveryReport,
 }
@@ -95,8 +102,10 @@ impl Shared {
             pages_flushed: counters.pages_flushed.get(),
             flushes: counters.flushes.get(),
             pages_validated: counters.pages_validated.get(),
+            bytes_given_back: counters.bytes_given_back.get(),
             reader_count: self.readers.count() as u64,
             oldest_reader_lag: transaction.saturating_sub(oldest),
+            batch_operations: self.meters.batch_operations.snapshot(),
             recovery: recovery.clone(),
         }
     }

@@ -90,37 +90,37 @@ fn encode_runs(previous: Option<&[u8]>, current: &[u8], out: &mut Vec<u8>) {
         out,
         end: WORD_BYTES,
     };
-    let mut offset = WORD_BYTES;
-    while offset < current.len() {
-        let block_end = (offset + BLOCK_BYTES).min(current.len());
-        if is_same(previous, current, offset, block_end) {
-            offset = block_end;
+    // A run may reach into the blocks behind the one it was found in.
+    let mut word = WORD_BYTES;
+    for block in (0..current.len()).step_by(BLOCK_BYTES) {
+        let block_end = block + BLOCK_BYTES;
+        if word >= block_end || is_same::<BLOCK_BYTES>(previous, current, block) {
             continue;
         }
-        let mut word = offset;
+        word = word.max(block);
         while word < block_end {
-            if is_same(previous, current, word, word + WORD_BYTES) {
-                word += WORD_BYTES;
-                continue;
-            }
             let start = word;
-            word += WORD_BYTES;
-            while word < current.len() && !is_same(previous, current, word, word + WORD_BYTES) {
+            while word < current.len() && !is_same::<WORD_BYTES>(previous, current, word) {
                 word += WORD_BYTES;
             }
-            encoder.changed(start, word, previous.is_none());
+            if start < word {
+                encoder.changed(start, word, previous.is_none());
+            }
+            word += WORD_BYTES;
         }
-        offset = word.max(block_end);
     }
     varint::encode(0, encoder.out);
     varint::encode(0, encoder.out);
 }
 
+/// Whether `N` bytes are what they were before (zeros when there was nothing). The length is
+/// constant so that the comparison becomes a few vector instructions.
 #[inline]
-fn is_same(previous: Option<&[u8]>, current: &[u8], from: usize, to: usize) -> bool {
+fn is_same<const N: usize>(previous: Option<&[u8]>, current: &[u8], from: usize) -> bool {
+    let current = current[from..].first_chunk::<N>();
     match previous {
-        Some(previous) => previous[from..to] == current[from..to],
-        None => current[from..to].iter().fold(0, |all, byte| all | byte) == 0,
+        Some(previous) => previous[from..].first_chunk::<N>() == current,
+        None => current == Some(&[0; N]),
     }
 }
 

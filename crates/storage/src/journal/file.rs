@@ -2,7 +2,7 @@
 //!
 //! Bytes: docs/format.md, "Journal file header".
 
-use jackdaw_base::hash::xxh3_64;
+use jackdaw_base::hash::xxh3_64_without_checksum;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -76,8 +76,7 @@ impl JournalFileHeader {
     }
 
     fn hash(&self) -> u64 {
-        let bytes = self.as_bytes();
-        xxh3_64(&bytes[..bytes.len() - size_of::<U64>()], 0)
+        xxh3_64_without_checksum(self.as_bytes())
     }
 }
 

@@ -1,17 +1,23 @@
-//! Journal (write-ahead log): page differences are durable here before any page is written in place.
+//! Journal (write-ahead log): page differences are durable here before a page is written in place.
 //!
 //! `difference` says what changed in a page, `record` frames the changes of one transaction,
-//! `writer` appends records to files, `reader` gives them back at recovery.
+//! `writer` appends records to files, `reader` gives them back at recovery, `archive` keeps files
+//! that recovery no longer needs.
 //! Bytes: docs/format.md, "Journal".
 
+mod archive;
 mod difference;
 mod file;
 mod reader;
 mod record;
 mod writer;
 
+pub(crate) use archive::{ARCHIVE_DIRECTORY, Archive, JournalHold};
 pub(crate) use difference::{PageOperation, PageOperations, encode_page, encode_run, result_hash};
-pub(crate) use file::{journal_name, journal_number};
-pub(crate) use reader::{JournalPosition, JournalReader};
+pub(crate) use file::{JournalFileHeader, JournalFileStart, journal_name, journal_number};
+pub(crate) use reader::{JournalPosition, JournalReader, JournalRecords};
 pub(crate) use record::{JOURNAL_UNIT_BYTES, TransactionRecord};
 pub(crate) use writer::{Journal, JournalOptions};
+
+/// Directory of the journal inside an environment's.
+pub(crate) const JOURNAL_DIRECTORY: &str = "journal";

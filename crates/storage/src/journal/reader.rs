@@ -1,17 +1,22 @@
 //! Reads records back in order, from the synced position to the last sound one.
 //!
-//! Called by recovery only. Stops at the first record that does not continue the chain: everything
-//! behind it was never acknowledged, since records become durable in order.
+//! Called by recovery and by backups. Stops at the first record that does not continue the chain:
+//! everything behind it was never acknowledged, since records become durable in order. Whether that
+//! is so, or a record that was acknowledged was damaged later, `check_end` says.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jackdaw_base::width::to_usize;
 use jackdaw_io::{AlignedBuffer, OpenMode, OpenOptions, Vfs, VfsFile};
 
-use super::file::{JournalFileHeader, journal_name};
+use super::file::{JournalFileHeader, journal_name, journal_number};
 use super::record::{JOURNAL_UNIT_BYTES, RecordHeader};
-use crate::error::StorageError;
+use crate::error::{Damage, DamageKind, StorageError};
 use crate::meta::EnvironmentId;
+
+/// Bytes read at once when looking for later records.
+const SCAN_BYTES: usize = 1 << 20;
 
 /// Where the next record is expected, and what it has to continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +103,71 @@ impl<'a> JournalReader<'a> {
         self.read_here()
     }
 
+    /// Refuses an end behind which there is a record that was written when the missing one was
+    /// durable: the missing one was acknowledged and has been damaged since. Call it at the end.
+    pub(crate) fn check_end(&self) -> Result<(), StorageError> {
+        let io = |source| StorageError::io(&self.directory, "listing", source);
+        let entries = self.vfs.list(&self.directory).map_err(io)?;
+        let mut numbers: Vec<u64> = entries
+            .iter()
+            .filter_map(|entry| journal_number(&entry.name))
+            .filter(|&number| number >= self.position.number)
+            .collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            if let Some(found) = self.find_later(number)? {
+                let what = DamageKind::LostTransactions {
+                    first: self.position.transaction + 1,
+                    found,
+                };
+                return Err(Damage {
+                    file: journal_name(self.position.number).into(),
+                    page: None,
+                    what,
+                }
+                .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// A transaction in journal `number` before which the missing one was durable.
+    ///
+    /// Transaction numbers only grow, so old records of a recycled file are never taken for one.
+    fn find_later(&self, number: u64) -> Result<Option<u64>, StorageError> {
+        let path = self.directory.join(journal_name(number));
+        let io = |source| StorageError::io(&path, "read", source);
+        let options = OpenOptions {
+            mode: OpenMode::Read,
+            direct: true,
+        };
+        let file = self.vfs.open(&path, options).map_err(io)?;
+        let len_bytes = file.len_bytes().map_err(io)?;
+        let mut at = match number == self.position.number {
+            true => self.position.offset,
+            false => JOURNAL_UNIT_BYTES as u64,
+        };
+        let is_read_here = self.file.is_some() && number == self.position.number;
+        let mut chunk = AlignedBuffer::zeroed(SCAN_BYTES);
+        while at + JOURNAL_UNIT_BYTES as u64 <= len_bytes {
+            let rest = to_usize(len_bytes - at) / JOURNAL_UNIT_BYTES * JOURNAL_UNIT_BYTES;
+            let bytes = &mut chunk[..rest.min(SCAN_BYTES)];
+            file.read_at(bytes, at).map_err(io)?;
+            let headers = bytes
+                .chunks_exact(JOURNAL_UNIT_BYTES)
+                .filter_map(RecordHeader::parse_durable);
+            for header in headers {
+                let found = header.transaction.get();
+                let is_next = !is_read_here && header.follows(self.position.chain);
+                if found > self.position.transaction + 1 || is_next {
+                    return Ok(Some(found));
+                }
+            }
+            at += bytes.len() as u64;
+        }
+        Ok(None)
+    }
+
     fn open(&self, number: u64) -> Result<Option<(OpenJournal, JournalFileHeader)>, StorageError> {
         let path = self.directory.join(journal_name(number));
         let io = |source| StorageError::io(&path, "read", source);
@@ -135,34 +205,128 @@ impl<'a> JournalReader<'a> {
         let Some(journal) = &self.file else {
             return Ok(None);
         };
-        let at = self.position.offset;
-        if at + JOURNAL_UNIT_BYTES as u64 > journal.len_bytes {
+        let mut record = AlignedBuffer::new();
+        let Some(header) = journal.read(&self.position, &mut record)? else {
+            return Ok(None);
+        };
+        let Some(payload) = header.payload(&record, journal.salt) else {
+            return Ok(None);
+        };
+        self.position.pass(&header);
+        self.bytes_read += header.record_bytes();
+        Ok(Some(ReadRecord { header, payload }))
+    }
+}
+
+impl JournalPosition {
+    /// Moves behind a record.
+    fn pass(&mut self, record: &RecordHeader) {
+        self.offset += record.record_bytes();
+        self.transaction = record.transaction.get();
+        self.chain = record.chain.get();
+    }
+}
+
+impl OpenJournal {
+    /// Reads the record at `position` into `record`; `None` when none continues there. Its payload
+    /// was not looked at.
+    fn read(
+        &self,
+        position: &JournalPosition,
+        record: &mut AlignedBuffer,
+    ) -> Result<Option<RecordHeader>, StorageError> {
+        let at = position.offset;
+        if at + JOURNAL_UNIT_BYTES as u64 > self.len_bytes {
             return Ok(None);
         }
-        let io = |source| StorageError::io(&journal.path, "read", source);
-        let mut record = AlignedBuffer::zeroed(JOURNAL_UNIT_BYTES);
-        journal.file.read_at(&mut record, at).map_err(io)?;
-        let JournalPosition {
-            transaction, chain, ..
-        } = self.position;
-        let Some(&header) = RecordHeader::parse(&record, journal.salt, transaction, chain) else {
+        let io = |source| StorageError::io(&self.path, "read", source);
+        record.resize(JOURNAL_UNIT_BYTES);
+        self.file.read_at(record, at).map_err(io)?;
+        let (transaction, chain) = (position.transaction, position.chain);
+        let Some(&header) = RecordHeader::parse(record, self.salt, transaction, chain) else {
             return Ok(None);
         };
         let record_bytes = header.record_bytes();
-        if at + record_bytes > journal.len_bytes {
+        if at + record_bytes > self.len_bytes {
             return Ok(None);
         }
         if record_bytes > JOURNAL_UNIT_BYTES as u64 {
             record.resize(usize::try_from(record_bytes).expect("64-bit addresses"));
-            journal.file.read_at(&mut record, at).map_err(io)?;
+            self.file.read_at(record, at).map_err(io)?;
         }
-        let Some(payload) = header.payload(&record, journal.salt) else {
+        Ok(Some(header))
+    }
+}
+
+/// The records of one file as they are stored, from its start.
+pub(crate) struct JournalRecords {
+    journal: OpenJournal,
+    position: JournalPosition,
+    record: AlignedBuffer,
+}
+
+impl JournalRecords {
+    /// The records of `file`; `None` when it is no journal file of this environment.
+    pub(crate) fn open(
+        file: Arc<dyn VfsFile>,
+        path: &Path,
+        environment_id: EnvironmentId,
+    ) -> Result<Option<JournalRecords>, StorageError> {
+        let io = |source| StorageError::io(path, "read", source);
+        let len_bytes = file.len_bytes().map_err(io)?;
+        let name = path.file_name().and_then(|name| name.to_str());
+        let Some(number) = name.and_then(journal_number) else {
             return Ok(None);
         };
-        self.position.offset += record_bytes;
-        self.position.transaction = header.transaction.get();
-        self.position.chain = header.chain.get();
-        self.bytes_read += record_bytes;
-        Ok(Some(ReadRecord { header, payload }))
+        if len_bytes < JOURNAL_UNIT_BYTES as u64 {
+            return Ok(None);
+        }
+        let mut block = AlignedBuffer::zeroed(JOURNAL_UNIT_BYTES);
+        file.read_at(&mut block, 0).map_err(io)?;
+        let Some(header) = JournalFileHeader::parse(&block, number, environment_id) else {
+            return Ok(None);
+        };
+        let position = JournalPosition {
+            number,
+            offset: JOURNAL_UNIT_BYTES as u64,
+            transaction: header.first_transaction.get().saturating_sub(1),
+            chain: header.previous_chain.get(),
+        };
+        let journal = OpenJournal {
+            file,
+            path: path.to_owned(),
+            len_bytes,
+            salt: header.salt.get(),
+        };
+        Ok(Some(JournalRecords {
+            journal,
+            position,
+            record: AlignedBuffer::new(),
+        }))
+    }
+
+    /// Position behind the last record read.
+    pub(crate) fn position(&self) -> JournalPosition {
+        self.position
+    }
+
+    /// What distinguishes this use of the file; records hold only together with it.
+    pub(crate) fn salt(&self) -> u64 {
+        self.journal.salt
+    }
+
+    /// The next record, checked, with its padding; `None` at the end.
+    pub(crate) fn next_record(&mut self) -> Result<Option<&[u8]>, StorageError> {
+        let Some(header) = self.journal.read(&self.position, &mut self.record)? else {
+            return Ok(None);
+        };
+        if header
+            .stored_payload(&self.record, self.journal.salt)
+            .is_none()
+        {
+            return Ok(None);
+        }
+        self.position.pass(&header);
+        Ok(Some(&self.record))
     }
 }

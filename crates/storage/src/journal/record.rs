@@ -5,7 +5,7 @@
 //! recycled file held before is never taken for a record.
 //! Bytes: docs/format.md, "Journal record".
 
-use jackdaw_base::hash::xxh3_64;
+use jackdaw_base::hash::{xxh3_64, xxh3_64_without_checksum};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -21,6 +21,12 @@ const MAGIC: u64 = u64::from_le_bytes(*b"JKDWREC1");
 /// its size, and compressing would only add its own time.
 const COMPRESS_FROM_BYTES: usize = 32 * 1024;
 
+/// Payloads from here on are compressed only if samples of them shrink: the attempt costs as much
+/// as the write, and large values are often compressed already.
+const SAMPLE_FROM_BYTES: usize = 256 * 1024;
+const SAMPLE_BYTES: usize = 16 * 1024;
+const SAMPLES: usize = 4;
+
 /// Largest payload before compression that a record may declare; bounds what recovery allocates.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 1 << 30;
 
@@ -29,6 +35,11 @@ const CODEC_LZ4: u8 = 1;
 
 /// The only kind of record in format 1.
 const KIND_TRANSACTION: u8 = 1;
+
+/// Flag: every record before this one was durable when this one was written. Set on the first
+/// record of each write, unless writes are not durable. Whatever such a record follows cannot have
+/// been torn by power loss: if it is not there, it was damaged later.
+const FLAG_FOLLOWS_DURABLE: u16 = 1;
 
 /// First bytes of a record.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -71,6 +82,17 @@ pub(crate) struct TransactionRecord<'a> {
     pub(crate) payload: &'a [u8],
 }
 
+/// Where a record stands in its journal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordPlace {
+    /// Salt of the file.
+    pub(crate) salt: u64,
+    /// Chain value of the record before.
+    pub(crate) previous_chain: u64,
+    /// Whether every record before is durable already.
+    pub(crate) follows_durable: bool,
+}
+
 impl TransactionRecord<'_> {
     /// Most bytes that a record with this much payload can take.
     pub(crate) fn bytes_max(payload_bytes: usize) -> u64 {
@@ -78,7 +100,17 @@ impl TransactionRecord<'_> {
     }
 
     /// Encodes the record; `stored` receives header and payload without padding.
-    pub(crate) fn encode(&self, salt: u64, previous_chain: u64, stored: &mut Vec<u8>) -> u64 {
+    pub(crate) fn encode(&self, place: RecordPlace, stored: &mut Vec<u8>) -> u64 {
+        let RecordPlace {
+            salt,
+            previous_chain,
+            follows_durable,
+        } = place;
+        let flags = if follows_durable {
+            FLAG_FOLLOWS_DURABLE
+        } else {
+            0
+        };
         stored.clear();
         stored.resize(RECORD_HEADER_BYTES, 0);
         let codec = append_payload(self.payload, stored);
@@ -92,7 +124,7 @@ impl TransactionRecord<'_> {
             raw_len: length(self.payload.len()),
             codec,
             kind: KIND_TRANSACTION,
-            flags: 0.into(),
+            flags: flags.into(),
             environment: 0.into(),
             page_count: self.page_count.into(),
             catalog_root: [0; 40],
@@ -120,16 +152,15 @@ fn length(len_bytes: usize) -> U32 {
 }
 
 fn append_payload(payload: &[u8], stored: &mut Vec<u8>) -> u8 {
-    if payload.len() >= COMPRESS_FROM_BYTES {
+    if payload.len() >= COMPRESS_FROM_BYTES && looks_compressible(payload) {
         let bound = lz4_flex::block::get_maximum_output_size(payload.len());
         stored.resize(RECORD_HEADER_BYTES + bound, 0);
         let target = &mut stored[RECORD_HEADER_BYTES..];
-        if let Ok(len_bytes) = lz4_flex::block::compress_into(payload, target) {
-            // Decompression has to be worth it: an eighth less at the least.
-            if len_bytes + payload.len() / 8 < payload.len() {
-                stored.truncate(RECORD_HEADER_BYTES + len_bytes);
-                return CODEC_LZ4;
-            }
+        if let Ok(len_bytes) = lz4_flex::block::compress_into(payload, target)
+            && is_worth_it(len_bytes, payload.len())
+        {
+            stored.truncate(RECORD_HEADER_BYTES + len_bytes);
+            return CODEC_LZ4;
         }
         stored.truncate(RECORD_HEADER_BYTES);
     }
@@ -137,10 +168,28 @@ fn append_payload(payload: &[u8], stored: &mut Vec<u8>) -> u8 {
     CODEC_NONE
 }
 
+/// Decompression has to be worth it: an eighth less at the least.
+fn is_worth_it(compressed_bytes: usize, raw_bytes: usize) -> bool {
+    compressed_bytes + raw_bytes / 8 < raw_bytes
+}
+
+fn looks_compressible(payload: &[u8]) -> bool {
+    if payload.len() < SAMPLE_FROM_BYTES {
+        return true;
+    }
+    let mut target = vec![0; lz4_flex::block::get_maximum_output_size(SAMPLE_BYTES)];
+    let distance = (payload.len() - SAMPLE_BYTES) / (SAMPLES - 1);
+    let sizes = (0..SAMPLES).map(|sample| {
+        let start = sample * distance;
+        let piece = &payload[start..start + SAMPLE_BYTES];
+        lz4_flex::block::compress_into(piece, &mut target).unwrap_or(SAMPLE_BYTES)
+    });
+    is_worth_it(sizes.sum(), SAMPLES * SAMPLE_BYTES)
+}
+
 impl RecordHeader {
     fn hash(&self) -> u64 {
-        let bytes = self.as_bytes();
-        xxh3_64(&bytes[..bytes.len() - size_of::<U64>()], 0)
+        xxh3_64_without_checksum(self.as_bytes())
     }
 
     /// The header at the start of `bytes`, if it is a sound one of this file and the successor of
@@ -161,18 +210,37 @@ impl RecordHeader {
         is_sound.then_some(header)
     }
 
+    /// The header at the start of `bytes`, if it is a sound one of whatever file, and says that
+    /// every transaction before its own was durable.
+    pub(crate) fn parse_durable(bytes: &[u8]) -> Option<&RecordHeader> {
+        let (header, _) = RecordHeader::ref_from_prefix(bytes).ok()?;
+        let is_sound = header.chain.get() == header.hash()
+            && header.kind == KIND_TRANSACTION
+            && header.flags.get() & FLAG_FOLLOWS_DURABLE != 0;
+        is_sound.then_some(header)
+    }
+
+    /// Whether it is the successor of the record with that chain value.
+    pub(crate) fn follows(&self, previous_chain: u64) -> bool {
+        self.previous_chain.get() == previous_chain
+    }
+
     /// Length of the whole record in the file.
     pub(crate) fn record_bytes(&self) -> u64 {
         TransactionRecord::bytes_max(self.stored_len.get() as usize)
     }
 
-    /// The page operations; `None` when hash or compression do not hold.
-    pub(crate) fn payload(&self, record: &[u8], salt: u64) -> Option<Vec<u8>> {
+    /// The payload as it is stored; `None` when its hash does not hold.
+    pub(crate) fn stored_payload<'r>(&self, record: &'r [u8], salt: u64) -> Option<&'r [u8]> {
         let end = RECORD_HEADER_BYTES.checked_add(self.stored_len.get() as usize)?;
         let stored = record.get(RECORD_HEADER_BYTES..end)?;
-        if xxh3_64(stored, salt ^ self.transaction.get()) != self.payload_hash.get() {
-            return None;
-        }
+        let is_sound = xxh3_64(stored, salt ^ self.transaction.get()) == self.payload_hash.get();
+        is_sound.then_some(stored)
+    }
+
+    /// The page operations; `None` when hash or compression do not hold.
+    pub(crate) fn payload(&self, record: &[u8], salt: u64) -> Option<Vec<u8>> {
+        let stored = self.stored_payload(record, salt)?;
         match self.codec {
             CODEC_NONE => Some(stored.to_vec()),
             CODEC_LZ4 => lz4_flex::block::decompress(stored, self.raw_len.get() as usize).ok(),
@@ -195,7 +263,12 @@ mod tests {
             payload,
         };
         let mut stored = Vec::new();
-        record.encode(55, 66, &mut stored);
+        let place = RecordPlace {
+            salt: 55,
+            previous_chain: 66,
+            follows_durable: true,
+        };
+        record.encode(place, &mut stored);
         stored
     }
 
@@ -210,6 +283,20 @@ mod tests {
             assert_eq!(header.payload(&stored, 55).expect("sound"), payload);
         }
         assert!(record(&large).len() < large.len() / 2);
+    }
+
+    #[test]
+    fn large_payloads_are_compressed_when_their_samples_shrink() {
+        let text: Vec<u8> = b"the quick brown fox ".repeat(50_000);
+        let noise: Vec<u8> = (0..125_000u64)
+            .flat_map(|at| xxh3_64(&at.to_le_bytes(), 1).to_le_bytes())
+            .collect();
+        for (payload, is_smaller) in [(&text, true), (&noise, false)] {
+            let stored = record(payload);
+            assert_eq!(stored.len() < payload.len(), is_smaller);
+            let header = RecordHeader::parse(&stored, 55, 7, 66).expect("sound");
+            assert_eq!(header.payload(&stored, 55).expect("sound"), payload[..]);
+        }
     }
 
     #[test]

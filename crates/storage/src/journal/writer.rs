@@ -15,15 +15,17 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jackdaw_base::sync::{AtomicU64, Ordering};
+use jackdaw_base::sync::{AtomicBool, AtomicU64, Ordering};
 use jackdaw_base::width::to_usize;
 use jackdaw_io::{AlignedBuffer, Durability, OpenMode, OpenOptions, Vfs, VfsFile};
 
+use super::archive::{Archive, JournalHold};
 use super::file::{JournalFileHeader, JournalFileStart, journal_name};
 use super::reader::JournalPosition;
-use super::record::{JOURNAL_UNIT_BYTES, TransactionRecord};
+use super::record::{JOURNAL_UNIT_BYTES, RecordPlace, TransactionRecord};
 use crate::error::StorageError;
 use crate::meta::EnvironmentId;
+use crate::planted::{Planted, is_planted};
 
 /// Zeros written at once when a file is prepared.
 const ZERO_CHUNK_BYTES: usize = 1 << 20;
@@ -35,6 +37,8 @@ pub(crate) struct JournalOptions {
     pub(crate) file_bytes_min: u64,
     pub(crate) file_bytes_max: u64,
     pub(crate) durability: Durability,
+    /// Bytes of files to keep that recovery no longer needs; 0 keeps none.
+    pub(crate) archive_bytes: u64,
 }
 
 /// See the file head.
@@ -43,9 +47,12 @@ pub(crate) struct Journal {
     directory: PathBuf,
     environment_id: EnvironmentId,
     options: JournalOptions,
+    archive: Option<Archive>,
     room: Mutex<Room>,
     appender: Mutex<Appender>,
     live_bytes: AtomicU64,
+    /// Whether the next switch of files would have to make one first.
+    is_spare_wanted: AtomicBool,
 }
 
 struct JournalFile {
@@ -60,6 +67,8 @@ struct Room {
     prepared: Option<JournalFile>,
     recycled: Vec<JournalFile>,
     reserved_bytes: u64,
+    /// Transactions behind which nothing may be used again for now.
+    holds: Vec<u64>,
     /// Length of the newest file, for doubling.
     last_capacity_bytes: u64,
     temporary_count: u64,
@@ -70,6 +79,8 @@ struct Appender {
     position: JournalPosition,
     /// Files before the current one that hold records not yet in the data file, oldest first.
     earlier: VecDeque<EarlierFile>,
+    /// Files whose records are in the data file, but which are held back, oldest first.
+    held: VecDeque<EarlierFile>,
     buffer: AlignedBuffer,
     encoded: Vec<u8>,
 }
@@ -77,6 +88,15 @@ struct Appender {
 struct CurrentFile {
     file: JournalFile,
     salt: u64,
+}
+
+/// What [`Journal::append`] did.
+pub(crate) struct Appended {
+    /// Behind each record.
+    pub(crate) positions: Vec<JournalPosition>,
+    pub(crate) written_bytes: u64,
+    /// Time in which records were compressed and hashed.
+    pub(crate) compression_nanos: u64,
 }
 
 struct EarlierFile {
@@ -97,17 +117,21 @@ impl Journal {
             current: None,
             position,
             earlier: VecDeque::new(),
+            held: VecDeque::new(),
             buffer: AlignedBuffer::new(),
             encoded: Vec::new(),
         };
+        let archive = Archive::new(&vfs, &directory, options.archive_bytes);
         Journal {
             vfs,
             directory,
             environment_id,
             options,
+            archive,
             room: Mutex::new(Room::default()),
             appender: Mutex::new(appender),
             live_bytes: AtomicU64::new(0),
+            is_spare_wanted: AtomicBool::new(false),
         }
     }
 
@@ -146,20 +170,53 @@ impl Journal {
             .iter()
             .position(|file| file.capacity_bytes >= needed);
         if let Some(position) = recycled {
-            return Ok(room.recycled.swap_remove(position));
+            let file = room.recycled.swap_remove(position);
+            self.want_spare(room);
+            return Ok(file);
         }
+        let (path, capacity_bytes) = self.plan_file(room, needed);
+        let file = self.create(path, capacity_bytes)?;
+        self.want_spare(room);
+        Ok(file)
+    }
+
+    /// Name and length of the next new file.
+    fn plan_file(&self, room: &mut Room, needed: u64) -> (PathBuf, u64) {
         let doubled = (room.last_capacity_bytes * 2)
             .clamp(self.options.file_bytes_min, self.options.file_bytes_max);
         let capacity_bytes = doubled
             .max(needed)
             .next_multiple_of(JOURNAL_UNIT_BYTES as u64);
         room.temporary_count += 1;
-        let path = self
-            .directory
-            .join(format!("prepared-{}.tmp", room.temporary_count));
-        let file = self.create(path, capacity_bytes)?;
         room.last_capacity_bytes = capacity_bytes;
-        Ok(file)
+        let name = format!("prepared-{}.tmp", room.temporary_count);
+        (self.directory.join(name), capacity_bytes)
+    }
+
+    fn want_spare(&self, room: &Room) {
+        let is_wanted = room.recycled.is_empty();
+        self.is_spare_wanted.store(is_wanted, Ordering::Relaxed);
+    }
+
+    /// Whether [`Journal::make_spare`] has something to do.
+    pub(crate) fn is_spare_wanted(&self) -> bool {
+        self.is_spare_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Makes the file after the prepared one, so that no commit has to: writing its zeros takes as
+    /// long as a hundred commits. A failure is met by the commit that needs the file.
+    pub(crate) fn make_spare(&self) {
+        let (path, capacity_bytes) = {
+            let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+            if !self.is_spare_wanted.swap(false, Ordering::Relaxed) || !room.recycled.is_empty() {
+                return;
+            }
+            self.plan_file(&mut room, 0)
+        };
+        if let Ok(file) = self.create(path, capacity_bytes) {
+            let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+            room.recycled.push(file);
+        }
     }
 
     fn create(&self, path: PathBuf, capacity_bytes: u64) -> Result<JournalFile, StorageError> {
@@ -188,18 +245,19 @@ impl Journal {
         })
     }
 
-    /// Appends the records of transactions in order with one write; gives the position behind each
-    /// and the bytes written. Durable when it returns, for environments with full durability.
+    /// Appends the records of transactions in order with one write. Durable when it returns, for
+    /// environments with full durability.
     ///
     /// # Errors
     /// The outcome is unknown; the caller must not append again.
     pub(crate) fn append(
         &self,
         records: &[TransactionRecord<'_>],
-    ) -> Result<(Vec<JournalPosition>, u64), StorageError> {
+    ) -> Result<Appended, StorageError> {
         let mut appender = self.lock_appender();
         let appender = &mut *appender;
         let mut written_bytes = 0;
+        let mut compression_nanos = 0;
         let mut positions = Vec::with_capacity(records.len());
         appender.buffer.clear();
         for record in records {
@@ -208,7 +266,12 @@ impl Journal {
                 written_bytes += self.write_buffer(appender)?;
                 self.switch_file(appender, record.transaction)?;
             }
-            appender.encode(record);
+            // What is not in the buffer was written before, durably if that is asked for.
+            let follows_durable =
+                appender.buffer.is_empty() && self.options.durability == Durability::Data;
+            let started = self.vfs.monotonic_nanos();
+            appender.encode(record, follows_durable);
+            compression_nanos += self.vfs.monotonic_nanos().saturating_sub(started);
             let offset = appender.position.offset + appender.buffer.len() as u64;
             positions.push(JournalPosition {
                 offset,
@@ -217,19 +280,23 @@ impl Journal {
         }
         written_bytes += self.write_buffer(appender)?;
         self.count_live_bytes(appender);
-        Ok((positions, written_bytes))
+        Ok(Appended {
+            positions,
+            written_bytes,
+            compression_nanos,
+        })
     }
 
     fn write_buffer(&self, appender: &mut Appender) -> Result<u64, StorageError> {
         let len_bytes = appender.buffer.len() as u64;
         if let (Some(current), false) = (&appender.current, appender.buffer.is_empty()) {
             let file = &current.file;
+            let durability = match is_planted(Planted::AcknowledgeEarly) {
+                true => Durability::None,
+                false => self.options.durability,
+            };
             file.file
-                .write_at(
-                    &appender.buffer,
-                    appender.position.offset,
-                    self.options.durability,
-                )
+                .write_at(&appender.buffer, appender.position.offset, durability)
                 .map_err(|source| StorageError::io(&file.path, "write", source))?;
             appender.position.offset += len_bytes;
             appender.buffer.clear();
@@ -269,9 +336,11 @@ impl Journal {
         };
         let mut block = AlignedBuffer::zeroed(JOURNAL_UNIT_BYTES);
         JournalFileHeader::encode(&start, &mut block);
-        file.file
-            .write_at(&block, 0, self.options.durability)
-            .map_err(io)?;
+        let durability = match is_planted(Planted::VolatileHeader) {
+            true => Durability::None,
+            false => self.options.durability,
+        };
+        file.file.write_at(&block, 0, durability).map_err(io)?;
         file.path = path;
         appender.position.offset = JOURNAL_UNIT_BYTES as u64;
         appender.current = Some(CurrentFile { file, salt });
@@ -290,20 +359,83 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes back files whose records are all at or before `transaction`.
+    /// Whether there are files whose records are all at or before `transaction`.
+    pub(crate) fn can_reclaim(&self, transaction: u64) -> bool {
+        let appender = self.lock_appender();
+        let oldest = appender.earlier.front();
+        oldest.is_some_and(|file| file.last_transaction <= transaction)
+    }
+
+    /// Takes back files whose records are all at or before `transaction` and not held.
     pub(crate) fn reclaim(&self, transaction: u64) {
         let mut appender = self.lock_appender();
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
         while appender
             .earlier
             .front()
             .is_some_and(|file| file.last_transaction <= transaction)
         {
-            if let Some(earlier) = appender.earlier.pop_front() {
-                room.recycled.push(earlier.file);
-            }
+            let done = appender.earlier.pop_front();
+            appender.held.extend(done);
         }
         self.count_live_bytes(&appender);
+        self.give_back_held(&mut appender);
+    }
+
+    /// Keeps all files with records behind `transaction` as they are until the hold is dropped.
+    pub(crate) fn hold(&self, transaction: u64) -> JournalHold<'_> {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        room.holds.push(transaction);
+        JournalHold::new(self, transaction)
+    }
+
+    /// Keeps files for increments of a backup from now on, if that is wanted at all.
+    pub(crate) fn start_archive(&self) {
+        self.archive.iter().for_each(Archive::start);
+    }
+
+    /// Whether there is a hold.
+    pub(crate) fn is_held(&self) -> bool {
+        let room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        !room.holds.is_empty()
+    }
+
+    /// Ends a hold.
+    pub(super) fn end_hold(&self, transaction: u64) {
+        let mut appender = self.lock_appender();
+        {
+            let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(position) = room.holds.iter().position(|&hold| hold == transaction) {
+                room.holds.swap_remove(position);
+            }
+        }
+        self.give_back_held(&mut appender);
+    }
+
+    /// The environment whose id every file carries.
+    pub(crate) fn environment_id(&self) -> EnvironmentId {
+        self.environment_id
+    }
+
+    /// Archives or recycles what is held no longer.
+    fn give_back_held(&self, appender: &mut Appender) {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let held_from = room.holds.iter().min().copied().unwrap_or(u64::MAX);
+        while appender
+            .held
+            .front()
+            .is_some_and(|file| file.last_transaction <= held_from)
+        {
+            let Some(done) = appender.held.pop_front() else {
+                break;
+            };
+            let archived = self
+                .archive
+                .as_ref()
+                .map(|archive| archive.take(&done.file.path));
+            if archived != Some(true) {
+                room.recycled.push(done.file);
+            }
+        }
         // One spare beside the prepared file is enough; the others give their space back.
         while room.recycled.len() > 2 {
             if let Some(file) = room.recycled.pop() {
@@ -344,13 +476,18 @@ impl Appender {
         })
     }
 
-    fn encode(&mut self, record: &TransactionRecord<'_>) {
+    fn encode(&mut self, record: &TransactionRecord<'_>, follows_durable: bool) {
         let salt = self
             .current
             .as_ref()
             .expect("a file was started above")
             .salt;
-        self.position.chain = record.encode(salt, self.position.chain, &mut self.encoded);
+        let place = RecordPlace {
+            salt,
+            previous_chain: self.position.chain,
+            follows_durable,
+        };
+        self.position.chain = record.encode(place, &mut self.encoded);
         self.position.transaction = record.transaction;
         self.buffer.extend_from_slice(&self.encoded);
         self.buffer.pad_to_alignment();

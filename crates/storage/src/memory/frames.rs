@@ -21,10 +21,12 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use jackdaw_base::lazy_array::LazyArray;
-use jackdaw_base::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use jackdaw_base::sync::{
+    AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering,
+};
 
 use super::ReaderPin;
 use crate::page::PAGE_BYTES;
@@ -69,7 +71,7 @@ struct Entry {
 #[derive(Default)]
 struct FreeLists {
     singles: Vec<FrameId>,
-    /// Entries without memory: for runs (their memory is allocated and freed each time) and markers.
+    /// Entries without memory: for runs (allocated and freed each time) and markers.
     bare: Vec<FrameId>,
     retired: VecDeque<(u64, FrameId)>,
     slabs: Vec<*mut u8>,

@@ -7,17 +7,21 @@
 //!
 //! Invariants:
 //! - A chain is ordered by transaction, newest first, and ends in 0 or 1.
-//! - Versions are added by the sealing writer and removed by the flusher, both under `change`.
-//! - A version is removed only when the data file holds it (or it is a marker or older than one
+//! - Versions are added by the sealing writer, removed by the flusher and by whoever drops
+//!   superseded ones, all under `change`.
+//! - The flusher removes a version when the data file holds it (or it is a marker or older than one
 //!   that the data file holds) and no snapshot below the flush horizon is active.
+//! - A version above the flush horizon is removed when a newer one is durable and no snapshot
+//!   between the two is or will be read. So whatever horizon a later flush takes, the version
+//!   that it has to write is there.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use jackdaw_base::lazy_array::LazyArray;
-use jackdaw_base::sync::{AtomicU64, Ordering};
+use jackdaw_base::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 use jackdaw_base::width::to_usize;
 
-use super::{FrameId, Frames, OwnedFrame};
+use super::{FrameId, Frames, OwnedFrame, Readers};
 use crate::page::PageNumber;
 
 /// Slot value: the data file holds the page; its checksum was not looked at yet.
@@ -51,14 +55,20 @@ pub(crate) struct PublishedPage {
 /// See the file head.
 pub(crate) struct PageTable {
     leaves: LazyArray<Box<[AtomicU64]>>,
-    change: Mutex<()>,
+    change: Mutex<Changes>,
+}
+
+#[derive(Default)]
+struct Changes {
+    /// Versions up to this transaction belong to the flusher: written, or being written.
+    flush_horizon: u64,
 }
 
 impl PageTable {
     pub(crate) fn new() -> PageTable {
         PageTable {
             leaves: LazyArray::new(),
-            change: Mutex::new(()),
+            change: Mutex::new(Changes::default()),
         }
     }
 
@@ -120,6 +130,56 @@ impl PageTable {
             .is_some_and(|leaf| leaf[slot_position(page)].load(Ordering::Acquire) >= FIRST_FRAME)
     }
 
+    /// Starts a flush of everything durable up to `durable` that no snapshot forbids, and gives
+    /// its horizon: versions up to there stay in the table until the flusher removes them.
+    pub(crate) fn begin_flush(&self, durable: u64, readers: &Readers) -> u64 {
+        let mut changes = self.lock();
+        let horizon = readers.advance_horizon(durable)[0];
+        changes.flush_horizon = horizon;
+        horizon
+    }
+
+    /// Removes versions of `pages` that newer ones up to `durable` supersede and that no snapshot
+    /// sees. Gives the frames to retire.
+    pub(crate) fn remove_superseded(
+        &self,
+        pages: &[PageNumber],
+        durable: u64,
+        readers: &Readers,
+        frames: &Frames,
+    ) -> Vec<FrameId> {
+        let changes = self.lock();
+        let snapshots = readers.advance_horizon(durable);
+        let mut removed = Vec::new();
+        for &page in pages {
+            let value = self.slot(page).load(Ordering::Acquire);
+            if value < FIRST_FRAME {
+                continue;
+            }
+            let mut kept = FrameId::from_raw(value - FIRST_FRAME);
+            let mut superseded_by = frames.transaction(kept);
+            loop {
+                let value = frames.older(kept);
+                if value < FIRST_FRAME {
+                    break;
+                }
+                let id = FrameId::from_raw(value - FIRST_FRAME);
+                let transaction = frames.transaction(id);
+                if transaction <= changes.flush_horizon {
+                    break;
+                }
+                if is_seen(&snapshots, transaction, superseded_by) {
+                    kept = id;
+                } else {
+                    frames.set_older(kept, frames.older(id));
+                    removed.push(id);
+                }
+                superseded_by = transaction;
+            }
+        }
+        removed
+    }
+
     /// Removes `flushed` and all older versions of each page: the data file holds them now (or
     /// nothing needs to, when `flushed` is a marker). Gives the frames to retire.
     pub(crate) fn remove_flushed(
@@ -173,9 +233,18 @@ impl PageTable {
         &leaf[slot_position(page)]
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, ()> {
+    fn lock(&self) -> MutexGuard<'_, Changes> {
         self.change.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether one of `snapshots` (ascending; the last stands for all later ones) sees a version of
+/// `transaction` that `superseded_by` follows.
+fn is_seen(snapshots: &[u64], transaction: u64, superseded_by: u64) -> bool {
+    let first = snapshots.partition_point(|&snapshot| snapshot < transaction);
+    snapshots
+        .get(first)
+        .is_none_or(|&snapshot| snapshot < superseded_by)
 }
 
 fn leaf_position(page: PageNumber) -> usize {
@@ -239,6 +308,38 @@ mod tests {
         );
         table.remove_flushed(&[(page, third)], &frames);
         assert!(!table.has_versions(page));
+    }
+
+    #[test]
+    fn superseded_versions_go_unless_a_snapshot_or_the_flusher_needs_them() {
+        let (table, frames, readers) = (PageTable::new(), Frames::new(), Readers::new());
+        let page = PageNumber(1);
+        let versions: Vec<FrameId> = [3, 5, 6, 9, 11]
+            .map(|transaction| publish(&table, &frames, 1, transaction))
+            .into();
+        let superseded =
+            |durable: u64| table.remove_superseded(&[page], durable, &readers, &frames);
+        let (pin, _) = readers.register(|| 5).expect("a free slot");
+        assert_eq!(superseded(9), [versions[2], versions[0]], "6 and 3");
+        assert_eq!(table.find(page, 5, &frames), Location::Frame(versions[1]));
+        assert_eq!(table.find(page, 10, &frames), Location::Frame(versions[3]));
+        // The flusher may write version 5 now, and looks for it when it has done so.
+        assert_eq!(table.begin_flush(11, &readers), 5);
+        drop(pin);
+        assert_eq!(superseded(11), [versions[3]]);
+        let removed = table.remove_flushed(&[(page, versions[1])], &frames);
+        assert_eq!(removed, [versions[1]]);
+        assert_eq!(table.find(page, 11, &frames), Location::Frame(versions[4]));
+    }
+
+    #[test]
+    fn version_under_one_that_is_not_durable_stays() {
+        let (table, frames, readers) = (PageTable::new(), Frames::new(), Readers::new());
+        let older = publish(&table, &frames, 1, 3);
+        publish(&table, &frames, 1, 4);
+        let page = PageNumber(1);
+        assert_eq!(table.remove_superseded(&[page], 3, &readers, &frames), []);
+        assert_eq!(table.find(page, 3, &frames), Location::Frame(older));
     }
 
     #[test]

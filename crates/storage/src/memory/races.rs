@@ -55,7 +55,7 @@ impl World {
             .readers
             .register(|| self.visible.load(Ordering::SeqCst))
             .expect("a free slot");
-        let horizon = self.readers.advance_horizon(durable);
+        let horizon = self.table.begin_flush(durable, &self.readers);
         let Location::Frame(frame) = self.table.find(PAGE, horizon, &self.frames) else {
             return;
         };
@@ -63,6 +63,16 @@ impl World {
         self.file.store(number(bytes), Ordering::SeqCst);
         drop(pin);
         let removed = self.table.remove_flushed(&[(PAGE, frame)], &self.frames);
+        let epoch = self.readers.next_epoch();
+        self.frames.retire(removed.into_iter(), epoch);
+        self.frames.reclaim(self.readers.oldest_epoch());
+    }
+
+    fn drop_superseded(&self) {
+        let durable = self.visible.load(Ordering::SeqCst);
+        let removed = self
+            .table
+            .remove_superseded(&[PAGE], durable, &self.readers, &self.frames);
         let epoch = self.readers.next_epoch();
         self.frames.retire(removed.into_iter(), epoch);
         self.frames.reclaim(self.readers.oldest_epoch());
@@ -87,6 +97,12 @@ impl World {
     }
 }
 
+/// A thread that reads once: gives the version it found and its snapshot.
+fn spawn_reader(world: &Arc<World>) -> thread::JoinHandle<(u64, u64)> {
+    let world = Arc::clone(world);
+    thread::spawn(move || world.read())
+}
+
 fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"))
 }
@@ -96,10 +112,7 @@ fn reader_beside_a_flush_reads_its_version() {
     loom::model(|| {
         let world = World::new();
         world.commit(1);
-        let reader = {
-            let world = Arc::clone(&world);
-            thread::spawn(move || world.read())
-        };
+        let reader = spawn_reader(&world);
         world.flush();
         world.commit(2);
         let (found, snapshot) = reader.join().expect("no panic");
@@ -113,15 +126,47 @@ fn reader_beside_reuse_of_frames_reads_its_version() {
         let world = World::new();
         world.commit(1);
         world.commit(2);
-        let reader = {
-            let world = Arc::clone(&world);
-            thread::spawn(move || world.read())
-        };
+        let reader = spawn_reader(&world);
         world.flush();
         // Takes the frames that the flush gave back, if it could.
         world.commit(3);
         world.commit(4);
         let (found, snapshot) = reader.join().expect("no panic");
         assert_eq!(found, snapshot);
+    });
+}
+
+#[test]
+fn reader_beside_dropped_versions_reads_its_version() {
+    loom::model(|| {
+        let world = World::new();
+        world.commit(1);
+        let reader = spawn_reader(&world);
+        world.commit(2);
+        world.drop_superseded();
+        // Takes the frame that was given back, if it could.
+        world.commit(3);
+        let (found, snapshot) = reader.join().expect("no panic");
+        assert_eq!(found, snapshot);
+    });
+}
+
+#[test]
+fn flush_beside_dropped_versions_writes_what_its_horizon_sees() {
+    // A writer and a flusher that both take locks: all interleavings with up to three preemptions.
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let world = World::new();
+        world.commit(1);
+        let flusher = {
+            let world = Arc::clone(&world);
+            thread::spawn(move || world.flush())
+        };
+        world.commit(2);
+        world.drop_superseded();
+        flusher.join().expect("no panic");
+        let (found, snapshot) = world.read();
+        assert_eq!((found, snapshot), (2, 2));
     });
 }

@@ -7,8 +7,9 @@
 //! Invariants:
 //! - While a slot holds snapshot `s`, no page that `s` can see is overwritten in the data file
 //!   (the flush horizon is at most `s`), and no frame retired in or after its epoch is re-used.
-//! - The horizon is stored before the slots are scanned, and a reader stores its slot before it
-//!   looks at the horizon: one of the two sees the other.
+//! - The horizon is raised before the slots are scanned, and a reader stores its slot before it
+//!   looks at the horizon: one of the two sees the other. It never falls, so a snapshot below it
+//!   that a scan did not see is never read.
 
 use std::sync::{Arc, OnceLock};
 
@@ -33,7 +34,7 @@ struct Slot {
 /// All active snapshots of one environment.
 pub(crate) struct Readers {
     blocks: Box<[OnceLock<Box<[Slot]>>]>,
-    /// Readers below this snapshot are refused; stored by the flusher before it scans.
+    /// New readers below this snapshot are refused; raised before the slots are scanned.
     horizon: AtomicU64,
     /// Counts batches of frames removed from the page table.
     epoch: AtomicU64,
@@ -114,26 +115,32 @@ impl Readers {
         &block[position % SLOTS_PER_BLOCK]
     }
 
-    /// Announces that snapshots below `wanted` may be overwritten, and gives the horizon that the
-    /// active readers allow: the smaller of `wanted` and the oldest registered snapshot.
-    pub(crate) fn advance_horizon(&self, wanted: u64) -> u64 {
-        self.horizon.store(wanted, Ordering::SeqCst);
+    /// Refuses new readers below `wanted` (a visible transaction) from now on, and gives the
+    /// snapshots that are and may be read: the registered ones below it, ascending, then the
+    /// horizon itself. What none of them sees will never be read again.
+    pub(crate) fn advance_horizon(&self, wanted: u64) -> Vec<u64> {
+        let before = self.horizon.fetch_max(wanted, Ordering::SeqCst);
+        let horizon = before.max(wanted);
         fence(Ordering::SeqCst);
-        let allowed = self
-            .oldest_snapshot()
-            .map_or(wanted, |oldest| oldest.min(wanted));
-        // Readers between `allowed` and `wanted` are welcome again.
-        self.horizon.store(allowed, Ordering::SeqCst);
-        allowed
+        let mut snapshots: Vec<u64> = self
+            .snapshots()
+            .filter(|&snapshot| snapshot < horizon)
+            .collect();
+        snapshots.sort_unstable();
+        snapshots.push(horizon);
+        snapshots
     }
 
-    /// The oldest registered snapshot.
-    pub(crate) fn oldest_snapshot(&self) -> Option<u64> {
+    fn snapshots(&self) -> impl Iterator<Item = u64> {
         self.slots()
             .map(|slot| slot.snapshot_plus_one.load(Ordering::SeqCst))
             .filter(|&value| value != FREE && value != u64::MAX)
             .map(|value| value - 1)
-            .min()
+    }
+
+    /// The oldest registered snapshot.
+    pub(crate) fn oldest_snapshot(&self) -> Option<u64> {
+        self.snapshots().min()
     }
 
     /// Starts a new epoch after frames were removed from the page table, and gives it: the frames
@@ -212,9 +219,10 @@ mod tests {
         let readers = Readers::new();
         let (pin, snapshot) = readers.register(|| 5).expect("a free slot");
         assert_eq!(snapshot, 5);
-        assert_eq!(readers.advance_horizon(9), 5);
+        let (_newer, _) = readers.register(|| 8).expect("a free slot");
+        assert_eq!(readers.advance_horizon(9), [5, 8, 9]);
         drop(pin);
-        assert_eq!(readers.advance_horizon(9), 9);
+        assert_eq!(readers.advance_horizon(7), [8, 9]);
     }
 
     #[test]

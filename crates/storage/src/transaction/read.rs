@@ -9,6 +9,7 @@ use crate::environment::Shared;
 use crate::error::StorageError;
 use crate::memory::ReaderPin;
 use crate::page::{Page, PageNumber, PageRead};
+use crate::stream::Streams;
 use crate::transaction::TransactionId;
 use crate::tree::{FixedTree, MultiTree, Tree, TreeKind, TreeRoot};
 
@@ -88,6 +89,19 @@ impl ReadTransaction {
         Ok(self
             .root(name, TreeKind::Multi)?
             .map(|root| MultiTree::new(self, root)))
+    }
+
+    /// The streams in the tree called `name`; `None` when it was never created.
+    ///
+    /// # Errors
+    /// As for [`ReadTransaction::tree`].
+    pub fn streams(
+        &self,
+        name: &str,
+    ) -> Result<Option<Streams<'_, ReadTransaction>>, StorageError> {
+        Ok(self
+            .root(name, TreeKind::Tree)?
+            .map(|root| Streams::new(self, root)))
     }
 
     /// Names and roots of all trees, by name.

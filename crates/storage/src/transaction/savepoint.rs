@@ -8,6 +8,7 @@ use super::pages::{DirtyPage, TransactionPages};
 use super::space::SpaceUndo;
 use crate::memory::OwnedFrame;
 use crate::page::{PAGE_BYTES, PageNumber};
+use crate::planted::{Planted, is_planted};
 
 /// What to do to a page to go back one step.
 pub(super) enum UndoPage {
@@ -110,6 +111,9 @@ impl TransactionPages {
                 }
             }
             UndoPage::Changed { copy, saved_in } => {
+                if is_planted(Planted::SavepointForgets) {
+                    return self.shared.frames.release(copy);
+                }
                 let page = self
                     .dirty
                     .get_mut(&number)

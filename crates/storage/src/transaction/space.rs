@@ -7,7 +7,9 @@
 //! written together lie together. Bytes: docs/format.md, "Space map".
 //!
 //! Invariants:
-//! - The summary equals the counts in the map pages as this transaction sees them.
+//! - The summary equals the counts in the map pages as this transaction sees them. A damaged map
+//!   counts as one without free pages: nothing is taken from its group, and giving a page of the
+//!   group back is refused with the damage.
 //! - Pages at or behind `page_count` have their bit clear; they are taken by growing the file.
 
 use jackdaw_base::width::to_usize;
@@ -18,6 +20,7 @@ use super::pages::TransactionPages;
 use crate::error::{DamageKind, StorageError};
 use crate::memory::PageTable;
 use crate::page::{PAGE_BYTES, PAGE_HEADER_BYTES, Page, PageKind, PageNumber, PageRead, PageWrite};
+use crate::planted::{Planted, is_planted};
 
 /// Pages described by one map, the map included.
 pub(crate) const GROUP_PAGES: u64 = 32_768;
@@ -123,18 +126,24 @@ impl SpaceMap {
 }
 
 impl SpaceSummary {
-    /// Reads the counts of all maps of a committed state of `page_count` pages.
+    /// Reads the counts of all maps of a committed state of `page_count` pages. Damaged maps do not
+    /// keep an environment from opening: they have no free pages.
     pub(crate) fn load(pages: &impl PageRead, page_count: u64) -> Result<Self, StorageError> {
         let mut summary = SpaceSummary {
             no_run_of: u32::MAX,
             ..SpaceSummary::default()
         };
         for group in 0..page_count.div_ceil(GROUP_PAGES) {
-            let page = map_page(pages, group)?;
-            let map = SpaceMap::of(page);
-            summary
-                .sections
-                .extend(map.section_free.iter().map(|count| count.get()));
+            match map_page(pages, group) {
+                Ok(page) => {
+                    let counts = SpaceMap::of(page).section_free.iter();
+                    summary.sections.extend(counts.map(|count| count.get()));
+                }
+                Err(StorageError::Corrupt(_)) => {
+                    summary.sections.extend([0; SECTIONS_PER_GROUP]);
+                }
+                Err(error) => return Err(error),
+            }
         }
         summary.free_pages = summary.sections.iter().map(|&count| u64::from(count)).sum();
         Ok(summary)
@@ -202,6 +211,9 @@ impl TransactionPages {
             return Err(wrong_count(group));
         };
         self.space.cursor = section;
+        if is_planted(Planted::DoubleAllocation) {
+            return Ok(PageNumber(group * GROUP_PAGES + position));
+        }
         self.set_free(group, position..position + 1, false)?;
         Ok(PageNumber(group * GROUP_PAGES + position))
     }
@@ -317,6 +329,9 @@ impl TransactionPages {
                 target: number.0,
             };
             return Err(StorageError::corrupt_page(number, what));
+        }
+        if is_planted(Planted::LeakedPages) {
+            return Ok(());
         }
         self.set_free(group, positions, true)?;
         self.space.no_run_of = u32::MAX;

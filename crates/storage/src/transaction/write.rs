@@ -16,6 +16,8 @@ use crate::environment::{Completion, Environment, Shared};
 use crate::error::StorageError;
 use crate::memory::{FrameId, PublishedPage};
 use crate::page::{PAGE_BYTES, Page, PageNumber, PageRead};
+use crate::planted::{Planted, is_planted};
+use crate::stream::{Streams, StreamsMut};
 use crate::tree::{
     FixedTree, FixedTreeMut, MultiTree, MultiTreeMut, Tree, TreeKind, TreeMut, TreeRoot, TreeState,
 };
@@ -211,6 +213,19 @@ impl WriteTransaction {
             .map(|root| MultiTree::new(&self.pages, root)))
     }
 
+    /// The streams in the tree called `name` to read; `None` when there is none.
+    ///
+    /// # Errors
+    /// As for [`WriteTransaction::tree`].
+    pub fn streams(
+        &self,
+        name: &str,
+    ) -> Result<Option<Streams<'_, TransactionPages>>, StorageError> {
+        Ok(self
+            .root(name, TreeKind::Tree)?
+            .map(|root| Streams::new(&self.pages, root)))
+    }
+
     /// The tree called `name` to change, created when there is none.
     ///
     /// # Errors
@@ -250,6 +265,21 @@ impl WriteTransaction {
     ) -> Result<MultiTreeMut<'_, TransactionPages>, StorageError> {
         let position = self.open(name, TreeRoot::empty_multi())?;
         Ok(MultiTreeMut::new(
+            &mut self.pages,
+            &mut self.open.trees[position].state,
+        ))
+    }
+
+    /// The streams in the tree called `name` to change, created when there is none.
+    ///
+    /// # Errors
+    /// As for [`WriteTransaction::tree`].
+    pub fn streams_mut(
+        &mut self,
+        name: &str,
+    ) -> Result<StreamsMut<'_, TransactionPages>, StorageError> {
+        let position = self.open(name, TreeRoot::empty())?;
+        Ok(StreamsMut::new(
             &mut self.pages,
             &mut self.open.trees[position].state,
         ))
@@ -525,7 +555,7 @@ impl WriteTransaction {
         let shared = &self.pages.shared;
         let mut markers = Vec::new();
         for &page in &self.pages.without_content {
-            if shared.table.has_versions(page) {
+            if shared.table.has_versions(page) && !is_planted(Planted::NoMarkers) {
                 markers.push(PublishedPage {
                     page,
                     frame: shared.allocate_frame(0)?,

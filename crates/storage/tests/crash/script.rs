@@ -31,7 +31,7 @@ pub(crate) struct Run {
     pub(crate) vfs: Arc<SimVfs>,
     /// State after each transaction, by its number.
     states: BTreeMap<u64, State>,
-    /// Operations of the disk that had returned when a transaction was acknowledged, and its number.
+    /// Operations of the disk returned before a transaction was acknowledged, and its number.
     acknowledged: Vec<(u64, u64)>,
 }
 

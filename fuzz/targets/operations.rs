@@ -1,0 +1,103 @@
+//! Operations chosen by the input, against a map: puts, deletes, ranges of transactions that are
+//! kept or dropped, savepoints, flushes, reopenings and power losses.
+#![no_main]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use jackdaw_io::Vfs;
+use jackdaw_sim::{CrashChoice, SimVfs};
+use jackdaw_storage::{CheckLevel, Environment, Options, WriteTransaction};
+use libfuzzer_sys::fuzz_target;
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Transactions of one input at most.
+const TRANSACTIONS_MAX: usize = 24;
+
+fn open(vfs: &Arc<SimVfs>) -> Environment {
+    let vfs: Arc<dyn Vfs> = vfs.clone();
+    Environment::open(vfs, Path::new("/db"), Options::small()).expect("a sound disk opens")
+}
+
+fn key(byte: u8) -> Vec<u8> {
+    // Keys of several lengths with shared beginnings.
+    vec![b'k'; usize::from(byte % 7) * 3]
+        .into_iter()
+        .chain([byte / 7])
+        .collect()
+}
+
+fn change(transaction: &mut WriteTransaction, model: &mut Model, steps: &[[u8; 3]]) {
+    for &[what, which, how] in steps {
+        let mut tree = transaction.tree_mut("t").expect("a tree");
+        let key = key(which);
+        if what % 4 == 0 {
+            let was_there = tree.delete(&key).expect("sound pages");
+            assert_eq!(was_there, model.remove(&key).is_some());
+        } else {
+            let len = usize::from(how) * [1, 17, 90, 200][usize::from(what / 4) % 4];
+            let value = vec![what; len];
+            tree.put(&key, &value).expect("sound pages");
+            model.insert(key, value);
+        }
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let mut vfs = SimVfs::new(3);
+    let mut environment = open(&vfs);
+    let mut model = Model::new();
+    let mut rest = input;
+    for _ in 0..TRANSACTIONS_MAX {
+        let Some((&[count, event], tail)) = rest.split_first_chunk::<2>() else {
+            break;
+        };
+        let (steps, _) = tail.as_chunks::<3>();
+        let steps = &steps[..steps.len().min(usize::from(count % 16))];
+        rest = &tail[steps.len() * 3..];
+        let mut changed = model.clone();
+        let mut transaction = environment.begin_write().expect("the only writer");
+        if event & 0x80 != 0 {
+            let mut forgotten = changed.clone();
+            let taken_back = transaction.savepoint(|transaction| {
+                change(transaction, &mut forgotten, steps);
+                Err::<(), ()>(())
+            });
+            assert!(taken_back.is_err());
+        }
+        change(&mut transaction, &mut changed, steps);
+        if event & 0x40 != 0 {
+            drop(transaction);
+        } else {
+            transaction.commit().expect("the disk works");
+            model = changed;
+        }
+        match event % 8 {
+            0 => environment.flush().expect("the disk works"),
+            1 => {
+                drop(environment);
+                environment = open(&vfs);
+            }
+            2 => {
+                vfs = vfs.crash(CrashChoice::Random(event.into()));
+                drop(environment);
+                environment = open(&vfs);
+            }
+            _ => {}
+        }
+    }
+    let reader = environment.read().expect("a free slot");
+    let mut found = Model::new();
+    if let Some(tree) = reader.tree("t").expect("sound pages") {
+        for entry in tree.iter().expect("sound pages") {
+            let (key, value) = entry.expect("sound pages");
+            found.insert(key.to_vec(), value.to_vec());
+        }
+    }
+    assert!(found == model, "the content is not that of the map");
+    drop(reader);
+    let report = environment.check(CheckLevel::Full).expect("looks");
+    assert!(report.damages.is_empty(), "{:?}", report.damages);
+});
