@@ -1,0 +1,31 @@
+//! Sandboxed JavaScript over documents: patches, projections, conditions.
+//!
+//! A [`Program`] is the text of a script with the names of the documents it is given. A [`Machine`]
+//! is a realm of its own with one compiled program; [`Machines`] keeps machines by text, so a
+//! script is compiled once. What a script may ask of the world goes through [`Host`].
+//!
+//! Limits: memory, stack, steps ([`ScriptLimits`]) and the time the host grants. Every bomb ends in
+//! a [`ScriptError`]. There are no modules, files, timers or `eval`. Decision: docs/decisions/0014.
+//!
+//! The crate knows documents and no database; it has no clock and makes no system calls.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod host;
+mod input;
+mod lenient;
+mod limits;
+mod machine;
+mod machines;
+mod program;
+mod restore;
+mod tokens;
+
+pub use error::{BoxError, ScriptError};
+pub use host::{Host, HostError};
+pub use input::{Argument, ScriptDocument};
+pub use limits::ScriptLimits;
+pub use machine::{Machine, Output, Wanted};
+pub use machines::Machines;
+pub use program::Program;

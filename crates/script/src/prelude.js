@@ -1,0 +1,267 @@
+// What scripts find in their realm. Evaluates to a function that gets `host`, which answers
+// `host(name, arguments as JSON)` with JSON text, and gives what `machine` calls.
+//
+// - `prepare(names)` makes the names that a program uses known, as undefined: a name nobody
+//   declared is no error.
+// - `seal()` makes what scripts find unchangeable: a run leaves nothing behind for the next.
+// - `run(program, isPatch, text)` runs a program once.
+(function (host, functions, charge) {
+  'use strict';
+  const { parse, stringify } = JSON;
+  const METADATA = '@metadata';
+  // What the database says of a document, by the object that stands for it.
+  const about = new WeakMap();
+  let outputs = [];
+  let main = null;
+
+  function ask(name, values) {
+    return parse(host(name, stringify(values, plain)));
+  }
+
+  // Undefined is null in a document; a function or symbol is left out.
+  function plain(key, value) {
+    return value === undefined ? null : value;
+  }
+
+  function isObject(value) {
+    return typeof value === 'object' && value !== null;
+  }
+
+  function document(answer) {
+    if (answer === null) return null;
+    about.set(answer.d, answer.a);
+    return answer.d;
+  }
+
+  function argument(input) {
+    if (input === null) return null;
+    if ('l' in input) return input.l.map(document);
+    return 'v' in input ? input.v : document(input);
+  }
+
+  function idOf(value) {
+    if (typeof value === 'string') return value;
+    const known = isObject(value) ? about.get(value) : undefined;
+    return known === undefined ? null : known['@id'];
+  }
+
+  function load(ids) {
+    if (Array.isArray(ids)) return ids.map((id) => load(id));
+    return typeof ids === 'string' && ids !== '' ? document(ask('load', [ids])) : null;
+  }
+
+  function valuesAt(value, parts, found) {
+    if (Array.isArray(value)) {
+      for (const item of value) valuesAt(item, parts, found);
+    } else if (parts.length === 0) {
+      if (typeof value === 'string') found.push(value);
+    } else if (isObject(value)) {
+      valuesAt(value[parts[0].replace('[]', '')], parts.slice(1), found);
+    }
+    return found;
+  }
+
+  // A copy with what the database knows; what is set in it is set in the document too.
+  function getMetadata(value) {
+    const known = isObject(value) ? about.get(value) : undefined;
+    const copy = { ...(isObject(value) ? value[METADATA] : undefined), ...known };
+    return new Proxy(copy, {
+      set(target, name, item) {
+        target[name] = item;
+        if (!isObject(value[METADATA])) value[METADATA] = {};
+        value[METADATA][name] = item;
+        return true;
+      },
+      deleteProperty(target, name) {
+        if (isObject(value[METADATA])) delete value[METADATA][name];
+        return delete target[name];
+      },
+    });
+  }
+
+  function output(...values) {
+    for (const value of values) {
+      outputs.push(typeof value === 'string' ? value : stringify(value) ?? String(value));
+    }
+  }
+
+  const offered = {
+    id: (value = main) => {
+      const known = isObject(value) ? about.get(value) : undefined;
+      return known === undefined ? null : known['@id'];
+    },
+    getMetadata,
+    lastModified: (value) => {
+      const known = isObject(value) ? about.get(value) : undefined;
+      return known === undefined ? null : new Date(known['@last-modified']).getTime();
+    },
+    load,
+    loadPath: (value, path) => {
+      const found = load(valuesAt(value, String(path).split('.'), []));
+      return String(path).includes('[]') || found.length > 1 ? found : found[0] ?? null;
+    },
+    put: (id, value, changeVector) => {
+      if (!isObject(value) || Array.isArray(value)) {
+        throw new TypeError('put() needs an object as the document: put(id, document)');
+      }
+      return ask('put', [id, value, changeVector]);
+    },
+    del: (id, changeVector) => ask('del', [idOf(id), changeVector]),
+    output,
+    console: { log: output },
+    startsWith: (text, start) => typeof text === 'string' && text.startsWith(start),
+    endsWith: (text, end) => typeof text === 'string' && text.endsWith(end),
+    regex: (text, pattern) => typeof text === 'string' && new RegExp(pattern).test(text),
+  };
+
+  // Functions of the host that only pass values on. Their documents go by id.
+  for (const name of functions) {
+    const parts = name.split('.');
+    const last = parts.pop();
+    let place = offered;
+    for (const part of parts) place = place[part] ??= {};
+    place[last] = (...values) =>
+      ask(name, values.map((value) => (isObject(value) && about.has(value) ? idOf(value) : value)));
+  }
+  Object.assign(globalThis, offered);
+
+  // The engine counts turns and calls, not what a built-in function does with a long text: that
+  // is charged for here. A charge that cannot be paid ends the script.
+  const CHARGED_LENGTH = 1024;
+  function chargeFor(prototype, names) {
+    for (const name of names) {
+      const original = prototype[name];
+      if (typeof original !== 'function') continue;
+      const { [name]: charged } = {
+        [name](...values) {
+          let length = this?.length ?? 0;
+          const first = values[0]?.length ?? values[0];
+          if (first > length) length = first;
+          if (length > CHARGED_LENGTH) charge(length);
+          return apply(original, this, values);
+        },
+      };
+      Object.defineProperty(prototype, name, { value: charged });
+    }
+  }
+  const { apply } = Reflect;
+  const texts = [
+    'concat', 'endsWith', 'includes', 'indexOf', 'lastIndexOf', 'localeCompare', 'match',
+    'matchAll', 'normalize', 'padEnd', 'padStart', 'repeat', 'replace', 'replaceAll', 'search',
+    'slice', 'split', 'startsWith', 'substr', 'substring', 'toLowerCase', 'toUpperCase',
+    'toLocaleLowerCase', 'toLocaleUpperCase', 'trim', 'trimEnd', 'trimStart', 'isWellFormed',
+    'toWellFormed',
+  ];
+  const lists = [
+    'concat', 'copyWithin', 'fill', 'flat', 'includes', 'indexOf', 'join', 'lastIndexOf',
+    'reverse', 'shift', 'slice', 'splice', 'toReversed', 'toSpliced', 'unshift', 'with',
+  ];
+  chargeFor(String.prototype, texts);
+  chargeFor(Array.prototype, lists);
+  chargeFor(Object.getPrototypeOf(Int8Array.prototype), [...lists, 'set', 'subarray']);
+  chargeFor(JSON, ['parse']);
+
+  // No text becomes code.
+  const makers = [function () {}, async function () {}, function* () {}, async function* () {}];
+  for (const maker of makers) {
+    Object.defineProperty(Object.getPrototypeOf(maker), 'constructor', { value: undefined });
+  }
+  delete globalThis.eval;
+  delete globalThis.Function;
+
+  // Frozen prototypes would keep objects from having fields of the same name: those that
+  // programs do set are made to be set.
+  function letBeSet(prototype, names) {
+    for (const name of names) {
+      const value = prototype[name];
+      Object.defineProperty(prototype, name, {
+        get: () => value,
+        set(item) {
+          Object.defineProperty(this, name, {
+            value: item, writable: true, enumerable: true, configurable: true,
+          });
+        },
+      });
+    }
+  }
+  letBeSet(Object.prototype, [
+    'constructor', 'toString', 'valueOf', 'hasOwnProperty', 'toLocaleString', 'isPrototypeOf',
+    'propertyIsEnumerable',
+  ]);
+  for (const one of [Error, TypeError, RangeError, SyntaxError, ReferenceError]) {
+    letBeSet(one.prototype, ['name', 'message', 'constructor', 'toString']);
+  }
+
+  function freeze(root, seen) {
+    const open = [root];
+    while (open.length > 0) {
+      const value = open.pop();
+      if ((typeof value !== 'object' && typeof value !== 'function') || value === null) continue;
+      if (seen.has(value)) continue;
+      seen.add(value);
+      if (value !== globalThis) Object.freeze(value);
+      open.push(Object.getPrototypeOf(value));
+      for (const key of Reflect.ownKeys(value)) {
+        const property = Object.getOwnPropertyDescriptor(value, key);
+        open.push(property.value, property.get, property.set);
+      }
+    }
+  }
+  const seen = new WeakSet();
+  for (const maker of makers) freeze(maker, seen);
+  freeze([][Symbol.iterator](), seen);
+  freeze(''[Symbol.iterator](), seen);
+  freeze(new Map().entries(), seen);
+  freeze(new Set().values(), seen);
+  freeze(globalThis, seen);
+
+  let known = new Set();
+  let names = [];
+
+  function prepare(list) {
+    names = list.filter((name) => !(name in globalThis));
+    for (const name of names) globalThis[name] = undefined;
+  }
+
+  function seal() {
+    names = names.filter((name) => globalThis[name] === undefined);
+    known = new Set(Reflect.ownKeys(globalThis));
+    const free = new Set(names);
+    for (const key of known) {
+      const property = Object.getOwnPropertyDescriptor(globalThis, key);
+      if (free.has(key) || !property.configurable && !property.writable) continue;
+      if (property.value !== globalThis) Object.freeze(property.value);
+      Object.defineProperty(globalThis, key, 'value' in property
+        ? { writable: false, configurable: false }
+        : { configurable: false });
+    }
+  }
+
+  function clean() {
+    for (const key of Reflect.ownKeys(globalThis)) {
+      if (!known.has(key)) delete globalThis[key];
+    }
+    for (const name of names) globalThis[name] = undefined;
+    outputs = [];
+    main = null;
+  }
+
+  function run(program, isPatch, text) {
+    try {
+      const input = parse(text);
+      const values = input.v.map(argument);
+      const args = input.p ?? {};
+      for (const name of Object.keys(args)) {
+        if (!known.has('$' + name) || names.includes('$' + name)) globalThis['$' + name] = args[name];
+      }
+      main = values[0];
+      const result = program.apply(main, [...values, args]);
+      const left = stringify(isPatch ? main : result, plain) ?? 'null';
+      return '{"r":' + left + ',"o":' + stringify(outputs) + '}';
+    } finally {
+      clean();
+    }
+  }
+
+  return { prepare, seal, run };
+})

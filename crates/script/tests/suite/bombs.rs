@@ -1,0 +1,114 @@
+//! Scripts that want too much end in an error, and the next script runs as if nothing had been.
+
+use jackdaw_script::{Program, ScriptError};
+
+use crate::common::{World, machine, patch_in, patched};
+
+fn bomb(script: &str) -> ScriptError {
+    patch_in(&mut World::default(), "{}", script, "{}").expect_err(script)
+}
+
+#[test]
+fn endless_loops_are_out_of_steps() {
+    for script in [
+        "while (true) {}",
+        "for (;;) { try { throw 1 } catch (e) {} finally {} }",
+        "try { while (true) {} } catch (e) { while (true) {} }",
+        "[3,1,2].sort(() => { for (;;) {} })",
+        "function f() { f2() } function f2() { } for (;;) f()",
+        "Promise.resolve().then(() => {}); (function () { while (1); })()",
+        "this.toJSON = () => { for (;;) {} }",
+        "new Proxy({}, { get() { for (;;) {} } }).x",
+    ] {
+        assert!(
+            matches!(bomb(script), ScriptError::Steps { limit: 1_000_000 }),
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn allocation_without_end_is_out_of_memory_or_steps() {
+    for script in [
+        "let a = []; while (true) a.push('x'.repeat(1 << 20) + a.length)",
+        "let s = 'x'; for (;;) s += s + 'y'",
+        "this.x = new Array(1 << 28).fill(1)",
+        "new ArrayBuffer(1 << 30)",
+        "let s = 'xxxxxxxxxxxxxxxx'.repeat(1 << 20); this.a = s.split('')",
+    ] {
+        let error = bomb(script);
+        let is_limit = matches!(
+            error,
+            ScriptError::Memory { .. } | ScriptError::Steps { .. }
+        );
+        let is_refused = matches!(&error, ScriptError::Thrown { message, .. }
+            if message.contains("length") || message.contains("too long"));
+        assert!(is_limit || is_refused, "{script}: {error}");
+    }
+}
+
+#[test]
+fn recursion_without_end_is_out_of_stack() {
+    for script in [
+        "function f() { return f() + 1 } f()",
+        "const o = {}; o.toString = () => '' + o; '' + o",
+        "let a = []; for (let i = 0; i < 100000; i++) a = [a]; this.a = a",
+    ] {
+        let error = bomb(script);
+        assert!(matches!(error, ScriptError::Stack), "{script}: {error}");
+    }
+}
+
+#[test]
+fn a_loop_in_itself_is_told() {
+    assert!(patched("{}", "this.self = this").contains("circular"));
+}
+
+#[test]
+fn regular_expressions_that_explode_are_stopped() {
+    let error = bomb("/(a+)+$/.test('a'.repeat(40) + 'b')");
+    assert!(matches!(error, ScriptError::Steps { .. }), "{error}");
+}
+
+#[test]
+fn the_host_ends_a_script_in_time() {
+    let mut world = World {
+        is_over: true,
+        ..World::default()
+    };
+    let outcome = patch_in(&mut world, "{}", "for (let i = 0; i < 50000; i++) {}", "{}");
+    assert!(matches!(outcome, Err(ScriptError::Time)));
+}
+
+#[test]
+fn long_texts_are_refused() {
+    let script = format!("this.a = '{}'", "x".repeat(256 << 10));
+    assert!(matches!(
+        machine(&script).err(),
+        Some(ScriptError::TooLong { .. })
+    ));
+}
+
+#[test]
+fn ten_thousand_statements_are_within_the_limits() {
+    let script = "let n = 0; for (let i = 0; i < 10000; i++) { n += i } this.n = n";
+    assert_eq!(patched("{}", script), r#"{"n":49995000}"#);
+    assert_eq!(Program::patch("x").parameters, ["$this"]);
+}
+
+#[test]
+fn built_in_functions_over_long_texts_are_charged_for() {
+    for script in [
+        "const s = 'x'.repeat(1 << 20); let n = 0; for (;;) { n += s.indexOf('y') }",
+        "const a = new Array(1 << 16).fill(1); for (;;) a.includes(2)",
+        "const s = 'x'.repeat(1 << 20); for (;;) { try { s.includes('y') } catch (e) {} }",
+    ] {
+        assert!(
+            matches!(bomb(script), ScriptError::Steps { .. }),
+            "{script}"
+        );
+    }
+    let script =
+        "this.a = 'b'.repeat(5000).replace('b', 'c').indexOf('b'); this.n = 'abc'.indexOf('c')";
+    assert_eq!(patched("{}", script), r#"{"a":1,"n":2}"#);
+}

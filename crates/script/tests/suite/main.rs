@@ -1,0 +1,7 @@
+//! What scripts can and cannot do: patches and values, fidelity of numbers and order, limits, the
+//! sandbox.
+
+mod bombs;
+mod common;
+mod patches;
+mod sandbox;
