@@ -30,6 +30,9 @@ pub enum QueryError {
     /// The method or clause is not executed by this version.
     #[error("{0}")]
     NotSupported(String),
+    /// A script of the query threw, or met a limit.
+    #[error("{0}")]
+    Script(String),
     /// The named index does not exist.
     #[error("There is no index named '{0}'. Query the collection instead: from Orders where ...")]
     IndexMissing(String),

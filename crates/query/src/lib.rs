@@ -2,7 +2,7 @@
 //!
 //! The steps, each usable alone: [`syntax::parse`] reads the text; [`bind`] gives it meaning with
 //! its [`Parameters`]; [`plan`] chooses between ids, an index and a scan on a [`Source`];
-//! [`execute`] gives the rows to a [`RowSink`]. [`matches`] is the meaning of a condition on one
+//! [`execute`] gives the rows to a [`RowSink`]. [`matches()`] is the meaning of a condition on one
 //! document, which every way of execution reproduces.
 //!
 //! The crate knows no database: documents and index come through [`Source`], and it has no clock,
@@ -16,11 +16,13 @@ mod evaluate;
 mod execute;
 mod fields;
 mod filter;
+mod groups;
 mod order;
 mod parameters;
 mod plan;
 mod predicate;
 mod project;
+mod scripted;
 mod source;
 pub mod syntax;
 #[cfg(test)]

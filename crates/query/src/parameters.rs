@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use jackdaw_base::number::Number;
-use jackdaw_document::{Array, Document, Object, Value as Json};
+use jackdaw_document::{Array, Builder, Document, DocumentBuf, Object, Value as Json};
 
 use crate::error::QueryError;
 use crate::fields::to_number;
@@ -56,6 +56,13 @@ impl<'a> Parameters<'a> {
                  provided: there is no ${name} among the query parameters"
             ))),
         }
+    }
+
+    /// All of them, for a script; `None` without parameters.
+    pub(crate) fn to_document(self) -> Option<DocumentBuf> {
+        let mut builder = Builder::new();
+        builder.value(Json::Object(self.object?));
+        builder.finish().ok()
     }
 
     /// Whether the request has `$name`.

@@ -64,8 +64,15 @@ pub fn plan<'q, S: Source>(query: &'q BoundQuery, source: &S) -> Result<Plan<'q>
     // An index that lacks a field, or is of other documents, cannot help.
     let is_named = query.index_name().is_some();
     let index = index.filter(|index| is_named || covers(query, &scope, index));
-    let access = choose(query, index.as_ref());
+    let access = match &query.grouping {
+        Some(_) => Access::Scan,
+        None => choose(query, index.as_ref()),
+    };
     let index_name = match (&access, &index, &query.source) {
+        _ if query.grouping.is_some() => {
+            let grouping = query.grouping.as_ref();
+            grouping.map_or(String::new(), |grouping| grouping.index_name.clone())
+        }
         (Access::Index, Some(index), _) | (_, Some(index), SourceName::Index(_)) => {
             index.name.to_owned()
         }
@@ -89,10 +96,22 @@ pub fn plan<'q, S: Source>(query: &'q BoundQuery, source: &S) -> Result<Plan<'q>
     })
 }
 
-impl Plan<'_> {
+impl<'q> Plan<'q> {
     /// Name of what answers: an index, or `collection/` and the name in the query.
     pub fn index_name(&self) -> &str {
         &self.index_name
+    }
+
+    /// The plan for the groups of the query, once they are there.
+    pub(crate) fn over_groups(&self) -> Plan<'q> {
+        Plan {
+            scope: Scope::All,
+            access: match self.query.predicate {
+                Predicate::Nothing => Access::Nothing,
+                _ => Access::Scan,
+            },
+            ..self.clone()
+        }
     }
 
     /// Whether an index answers the conditions.
@@ -226,6 +245,9 @@ impl fmt::Display for Plan<'_> {
             Access::Nothing => writeln!(f, "  nothing can match")?,
             Access::Ids(ids) => writeln!(f, "  read {} ids", ids.len())?,
             Access::IdPrefix(prefix) => writeln!(f, "  read ids from '{prefix}'")?,
+            Access::Scan if query.grouping.is_some() => {
+                writeln!(f, "  read every document and group")?;
+            }
             Access::Scan => writeln!(f, "  read every document")?,
             Access::Index => {
                 f.write_str("  look up in the index")?;
@@ -250,6 +272,7 @@ impl fmt::Display for Plan<'_> {
             (Projection::Nothing, _) => f.write_str("  no rows"),
             (Projection::Document, false) => f.write_str("  rows: documents"),
             (Projection::Document, true) => f.write_str("  rows: different documents"),
+            (Projection::Script, _) => f.write_str("  rows: made by a script"),
             (Projection::Fields(fields), distinct) => {
                 let different = if distinct { "different " } else { "" };
                 write!(f, "  rows: {different}")?;

@@ -4,9 +4,12 @@
 
 use std::ops::ControlFlow;
 
-use jackdaw_document::{ObjectWriter, Value, write_document as write_with_metadata, write_object};
+use jackdaw_document::{
+    METADATA, Object, ObjectWriter, Value, write_document as write_with_metadata, write_object,
+};
 
 use crate::fields::{FieldPath, visit_values};
+use crate::scripted::{Loaded, Made};
 use crate::source::{EMPTY_COLLECTION, StoredDocument};
 use crate::syntax::PathPart;
 
@@ -19,6 +22,8 @@ pub(crate) enum Projection {
     Document,
     /// Chosen fields.
     Fields(Vec<Output>),
+    /// What the script of the query returns.
+    Script,
 }
 
 /// One field of a row.
@@ -37,6 +42,10 @@ pub(crate) enum OutputSource {
     Id,
     /// A literal or parameter, as JSON.
     Json(Vec<u8>),
+    /// A loaded document, by its position in `load`: all of it, or a field.
+    Loaded(usize, Option<FieldPath>),
+    /// An element of what the script of the query returns.
+    Computed(usize),
 }
 
 /// Appends a stored document as clients see it: its fields, then its metadata.
@@ -62,38 +71,109 @@ fn write_flags_and_id(document: &StoredDocument<'_>, metadata: &mut ObjectWriter
 }
 
 /// Appends the chosen fields of a document, without metadata.
-pub(crate) fn write_fields(outputs: &[Output], document: &StoredDocument<'_>, out: &mut Vec<u8>) {
-    write_object(out, |row| push_fields(outputs, document, row));
+pub(crate) fn write_fields(
+    outputs: &[Output],
+    document: &StoredDocument<'_>,
+    made: &Made<'_>,
+    out: &mut Vec<u8>,
+) {
+    write_object(out, |row| push_fields(outputs, document, made, row));
 }
 
 /// Appends a row of chosen fields. Rows that no index found have a score of zero.
 pub(crate) fn write_projection(
     outputs: &[Output],
     document: &StoredDocument<'_>,
+    made: &Made<'_>,
     is_from_index: bool,
     out: &mut Vec<u8>,
 ) {
     write_object(out, |row| {
-        push_fields(outputs, document, row);
-        row.object("@metadata", |metadata| {
-            metadata.bool("@projection", true);
-            metadata.string("@change-vector", &document.change_vector.to_string());
-            write_flags_and_id(document, metadata);
-            if !is_from_index {
-                metadata.long("@index-score", 0);
-            }
-            metadata.string("@last-modified", &document.last_modified.to_string());
-        });
+        push_fields(outputs, document, made, row);
+        push_projected(document, is_from_index, row);
     });
 }
 
-fn push_fields(outputs: &[Output], document: &StoredDocument<'_>, row: &mut ObjectWriter<'_>) {
+/// Appends a row that a script made.
+pub(crate) fn write_made_row(
+    row: Object<'_>,
+    document: &StoredDocument<'_>,
+    is_from_index: bool,
+    out: &mut Vec<u8>,
+) {
+    write_object(out, |object| {
+        object.fields_except(row, METADATA);
+        push_projected(document, is_from_index, object);
+    });
+}
+
+/// The metadata of a row that is no document.
+fn push_projected(document: &StoredDocument<'_>, is_from_index: bool, row: &mut ObjectWriter<'_>) {
+    row.object(METADATA, |metadata| {
+        metadata.bool("@projection", true);
+        // A group is no document of the database.
+        if document.id.is_empty() {
+            return metadata.null("@change-vector");
+        }
+        metadata.string("@change-vector", &document.change_vector.to_string());
+        write_flags_and_id(document, metadata);
+        if !is_from_index {
+            metadata.long("@index-score", 0);
+        }
+        metadata.string("@last-modified", &document.last_modified.to_string());
+    });
+}
+
+fn push_fields(
+    outputs: &[Output],
+    document: &StoredDocument<'_>,
+    made: &Made<'_>,
+    row: &mut ObjectWriter<'_>,
+) {
     for output in outputs {
         match &output.source {
+            OutputSource::Loaded(slot, path) => {
+                push_loaded(&output.name, made.loaded.get(*slot), path.as_ref(), row);
+            }
+            OutputSource::Computed(slot) => {
+                let values = made
+                    .value
+                    .as_ref()
+                    .and_then(|value| value.root().as_array());
+                let value = values.and_then(|values| values.get(*slot));
+                row.value(&output.name, value.unwrap_or(Value::Null));
+            }
             OutputSource::Id => row.string(&output.name, document.id),
             OutputSource::Json(json) => row.raw(&output.name, json),
             OutputSource::Field(path) => push_field(&output.name, path, document, row),
         }
+    }
+}
+
+/// A field of a loaded document, or of each when `load` gives several.
+fn push_loaded(
+    name: &str,
+    loaded: Option<&Loaded<'_>>,
+    path: Option<&FieldPath>,
+    row: &mut ObjectWriter<'_>,
+) {
+    match loaded {
+        Some(Loaded::One(Some(document))) => match path {
+            Some(path) => push_field(name, path, document, row),
+            None => row.value(name, document.body.root()),
+        },
+        Some(Loaded::Many(documents)) => row.array(name, |list| {
+            for document in documents.iter().flatten() {
+                let root = document.body.root();
+                match path {
+                    Some(path) => {
+                        for_each(root, path.parts(), &mut |value| list.value(value));
+                    }
+                    None => list.value(root),
+                }
+            }
+        }),
+        Some(Loaded::One(None)) | None => row.null(name),
     }
 }
 
@@ -125,13 +205,13 @@ fn push_field(
 }
 
 /// What a path leads to in a projection.
-enum Found<'a> {
+pub(crate) enum Found<'a> {
     Nothing,
     One(Value<'a>),
     Many,
 }
 
-fn find<'a>(value: Value<'a>, parts: &[PathPart]) -> Found<'a> {
+pub(crate) fn find<'a>(value: Value<'a>, parts: &[PathPart]) -> Found<'a> {
     let Some((part, rest)) = parts.split_first() else {
         return Found::One(value);
     };
@@ -153,7 +233,7 @@ fn find<'a>(value: Value<'a>, parts: &[PathPart]) -> Found<'a> {
 }
 
 /// The values of a path that fans out; elements without the property are left out.
-fn for_each(value: Value<'_>, parts: &[PathPart], visit: &mut dyn FnMut(Value<'_>)) {
+pub(crate) fn for_each(value: Value<'_>, parts: &[PathPart], visit: &mut dyn FnMut(Value<'_>)) {
     let Some((part, rest)) = parts.split_first() else {
         return visit(value);
     };

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 
 use jackdaw_base::lowercase::lowercase_char;
 use jackdaw_base::time::UnixTicks;
-use jackdaw_document::Document;
+use jackdaw_document::{Document, DocumentBuf};
 use jackdaw_search::{EntryId, IndexReader};
 use jackdaw_storage::PageRead;
 
@@ -189,6 +189,26 @@ pub trait Source {
         from: &str,
         visit: &mut dyn FnMut(&str, DocumentNumber) -> ControlFlow<()>,
     ) -> Result<(), BoxError>;
+
+    /// The counters of the document with this id, in any case: names and values. None in a source
+    /// that keeps no counters.
+    ///
+    /// # Errors
+    /// As [`document`](Source::document).
+    fn counters(&self, id: &str) -> Result<Vec<(String, i64)>, BoxError> {
+        let _ = id;
+        Ok(Vec::new())
+    }
+
+    /// The value of compare-exchange under a key, in any case: the object that holds it. None in a
+    /// source that keeps no such values.
+    ///
+    /// # Errors
+    /// As [`document`](Source::document).
+    fn exchange_value(&self, key: &str) -> Result<Option<DocumentBuf>, BoxError> {
+        let _ = key;
+        Ok(None)
+    }
 
     /// The index chosen for this query, when there is one that is ready to be read.
     fn index(&self) -> Option<IndexAccess<'_, Self::Pages>>;

@@ -6,6 +6,7 @@
 
 mod condition;
 mod filter;
+mod group;
 mod method;
 mod order;
 mod query;

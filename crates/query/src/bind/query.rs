@@ -6,15 +6,18 @@ use jackdaw_base::number::Number;
 
 use super::condition::Binder;
 use super::filter::bind_filter;
+use super::group::bind_group;
 use super::order::bind_order;
-use super::select::bind_select;
+use super::select::{Selected, bind_load, bind_select};
 use crate::error::QueryError;
 use crate::fields::{FieldPath, IndexField};
 use crate::filter::Filter;
+use crate::groups::Grouping;
 use crate::order::OrderKey;
 use crate::parameters::{Parameters, Resolved};
 use crate::predicate::{Field, Predicate};
 use crate::project::Projection;
+use crate::scripted::{Load, ScriptCall};
 use crate::source::Scope;
 use crate::syntax::{Expression, Limit, Query, SourceName, Value};
 
@@ -29,6 +32,12 @@ pub struct BoundQuery {
     pub(crate) projection: Projection,
     pub(crate) distinct: bool,
     pub(crate) include: Vec<FieldPath>,
+    /// Documents read beside each match.
+    pub(crate) load: Vec<Load>,
+    /// What is run for each match.
+    pub(crate) script: Option<ScriptCall>,
+    /// Makes groups of the documents first; everything else is about the groups then.
+    pub(crate) grouping: Option<Grouping>,
     pub(crate) skip: Option<u64>,
     pub(crate) take: Option<u64>,
     /// `Start` of the request.
@@ -54,6 +63,16 @@ pub struct IndexRequirement {
 /// version does not execute it.
 pub fn bind(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, QueryError> {
     refuse_clauses(query)?;
+    if query.group_by.is_empty() {
+        return bind_plain(query, parameters);
+    }
+    let (grouping, over_groups) = bind_group(query)?;
+    let mut bound = bind_plain(&over_groups, parameters)?;
+    bound.grouping = Some(grouping);
+    Ok(bound)
+}
+
+fn bind_plain(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, QueryError> {
     let binder = Binder {
         alias: query.from.alias.as_deref(),
         parameters,
@@ -68,7 +87,12 @@ pub fn bind(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, Que
         .as_ref()
         .map(|filter| bind_filter(&binder, filter))
         .transpose()?;
-    let (projection, distinct) = bind_select(&binder, query)?;
+    let load = bind_load(&binder, &query.load)?;
+    let Selected {
+        projection,
+        distinct,
+        script,
+    } = bind_select(&binder, query)?;
     let order = bind_order(&binder, &query.order_by)?;
     let include = query
         .include
@@ -88,6 +112,9 @@ pub fn bind(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, Que
         projection,
         distinct,
         include,
+        load,
+        script,
+        grouping: None,
         skip,
         take,
         request_skip: None,
@@ -126,7 +153,19 @@ impl BoundQuery {
         self.projection = Projection::Nothing;
         self.distinct = false;
         self.include.clear();
+        self.load.clear();
+        self.script = None;
         self
+    }
+
+    /// Whether rows hold what other documents say, so that they change with those.
+    pub fn reads_others(&self) -> bool {
+        !self.include.is_empty() || !self.load.is_empty() || self.script.is_some()
+    }
+
+    /// Whether its rows are groups of documents, which nothing can be done to.
+    pub fn is_grouped(&self) -> bool {
+        self.grouping.is_some()
     }
 
     /// Whether the query has a `filter` clause, which patches and deletes by query refuse.
@@ -156,6 +195,9 @@ impl BoundQuery {
     /// The automatic index that would answer the query without looking at every document; `None`
     /// when ids or a scan do, or when the query names its index.
     pub fn index_requirement(&self) -> Option<IndexRequirement> {
+        if self.grouping.is_some() {
+            return None;
+        }
         let scope = self.scope()?;
         let fields = self.index_fields();
         (!fields.is_empty()).then_some(IndexRequirement { scope, fields })
@@ -233,14 +275,14 @@ fn refuse_clauses(query: &Query) -> Result<(), QueryError> {
     }
     for (is_there, clause, advice) in [
         (
-            !query.group_by.is_empty(),
-            "`group by`",
-            "Read the documents and group them yourself.",
+            !query.group_by.is_empty() && !query.load.is_empty(),
+            "`load` with `group by`",
+            "",
         ),
         (
-            !query.load.is_empty(),
-            "`load`",
-            "include gives the referenced documents.",
+            !query.group_by.is_empty() && !query.include.is_empty(),
+            "`include` with `group by`",
+            "",
         ),
         (query.update.is_some(), "`update`", ""),
     ] {

@@ -2,45 +2,136 @@
 //!
 //! Called by `query`.
 
+use jackdaw_document::Value as Json;
+use jackdaw_script::Program;
+
 use super::condition::Binder;
 use crate::error::QueryError;
 use crate::fields::FieldPath;
+use crate::parameters::Resolved;
 use crate::project::{Output, OutputSource, Projection};
+use crate::scripted::{Load, LoadIds, Returned, ScriptCall};
 use crate::syntax::{
-    Call, DeclarationBody, Expression, Query, SelectItem, SelectItems, SelectValue, Value,
+    Argument, Call, DeclarationBody, Expression, LoadItem, Path, PathPart, Query, SelectItem,
+    SelectItems, SelectValue, Value,
 };
 
-/// The projection, and whether it is distinct.
-pub(super) fn bind_select(
-    binder: &Binder<'_, '_>,
-    query: &Query,
-) -> Result<(Projection, bool), QueryError> {
+/// What a `select` clause means.
+pub(super) struct Selected {
+    pub(super) projection: Projection,
+    pub(super) distinct: bool,
+    pub(super) script: Option<ScriptCall>,
+}
+
+/// Functions of scripts that may stand in a list of fields.
+const SCRIPT_FUNCTIONS: &[&str] = &[
+    "cmpxchg",
+    "counter",
+    "counterNamesFor",
+    "counterRaw",
+    "getMetadata",
+    "lastModified",
+    "load",
+    "loadPath",
+];
+
+pub(super) fn bind_select(binder: &Binder<'_, '_>, query: &Query) -> Result<Selected, QueryError> {
     let Some(select) = &query.select else {
-        return Ok((Projection::Document, false));
+        return Ok(Selected {
+            projection: Projection::Document,
+            distinct: false,
+            script: None,
+        });
     };
-    let projection = match &select.items {
-        SelectItems::All => Projection::Document,
+    let (projection, script) = match &select.items {
+        SelectItems::All => (Projection::Document, None),
         SelectItems::Object(_) if binder.alias.is_none() => {
             return Err(QueryError::invalid(
                 "Use of select function body requires that aliases will be defined, but none had",
             ));
         }
-        SelectItems::Object(_) => {
-            return Err(QueryError::not_executed(
-                "`select { ... }` (a JavaScript projection)",
-                "Select fields instead: select Name, Address.City as City.",
-            ));
+        SelectItems::Object(script) => {
+            let body = format!("return ({{{}\n}});", script.0);
+            let call = script_call(binder, query, body, Returned::Row)?;
+            (Projection::Script, Some(call))
         }
         SelectItems::List(items) => bind_items(binder, query, items)?,
     };
-    Ok((projection, select.distinct))
+    Ok(Selected {
+        projection,
+        distinct: select.distinct,
+        script,
+    })
 }
+
+/// The `load` clause.
+pub(super) fn bind_load(
+    binder: &Binder<'_, '_>,
+    items: &[LoadItem],
+) -> Result<Vec<Load>, QueryError> {
+    let mut load: Vec<Load> = Vec::with_capacity(items.len());
+    for item in items {
+        let ids = match &item.expression {
+            Expression::Path(path) => LoadIds::At(FieldPath::new(path, binder.alias)),
+            Expression::Value(value) => LoadIds::Given(match binder.parameters.resolve(value)? {
+                Resolved::Text(id) => vec![id.into_owned()],
+                Resolved::Null => Vec::new(),
+                Resolved::Array(array) => array
+                    .iter()
+                    .filter_map(|id| id.as_str().map(str::to_owned))
+                    .collect(),
+                other => {
+                    return Err(QueryError::invalid(format!(
+                        "load needs the id of a document, but got {}",
+                        other.shown()
+                    )));
+                }
+            }),
+            other => return Err(QueryError::invalid(format!("Unable to load: {other}"))),
+        };
+        let is_taken = |name: &str| load.iter().any(|earlier| earlier.name == name);
+        if is_taken(&item.alias) || binder.alias == Some(item.alias.as_str()) {
+            return Err(QueryError::invalid(format!(
+                "Duplicate alias '{}' detected: give each loaded document a name of its own",
+                item.alias
+            )));
+        }
+        load.push(Load {
+            name: item.alias.clone(),
+            ids,
+            many: item.many,
+        });
+    }
+    Ok(load)
+}
+
+fn script_call(
+    binder: &Binder<'_, '_>,
+    query: &Query,
+    body: String,
+    returned: Returned,
+) -> Result<ScriptCall, QueryError> {
+    let alias = binder.alias.unwrap_or("$this").to_owned();
+    let loaded = query.load.iter().map(|item| item.alias.clone());
+    let program = Program {
+        declarations: query.functions(),
+        parameters: std::iter::once(alias).chain(loaded).collect(),
+        body,
+    };
+    Ok(ScriptCall {
+        program,
+        parameters: binder.parameters.to_document(),
+        returned,
+    })
+}
+
+type Bound = (Projection, Option<ScriptCall>);
 
 fn bind_items(
     binder: &Binder<'_, '_>,
     query: &Query,
     items: &[SelectItem],
-) -> Result<Projection, QueryError> {
+) -> Result<Bound, QueryError> {
     if let [
         SelectItem {
             value: SelectValue::Expression(Expression::Path(path)),
@@ -50,13 +141,33 @@ fn bind_items(
         && path.as_name().is_some()
         && path.as_name() == binder.alias
     {
-        return Ok(Projection::Document);
+        return Ok((Projection::Document, None));
+    }
+    if let [
+        SelectItem {
+            value: SelectValue::Expression(Expression::Call(call)),
+            alias: None,
+        },
+    ] = items
+        && is_declared(query, call)
+    {
+        let body = format!("return {};", call_text(binder, query, call)?);
+        let call = script_call(binder, query, body, Returned::Rows)?;
+        return Ok((Projection::Script, Some(call)));
     }
     let mut outputs: Vec<Output> = Vec::with_capacity(items.len());
+    let mut computed: Vec<String> = Vec::new();
     for item in items {
         let (default_name, source) = match &item.value {
             SelectValue::TimeSeries(_) => {
                 return Err(QueryError::not_executed("`select timeseries(...)`", ""));
+            }
+            SelectValue::Expression(Expression::Call(call)) if is_scripted(query, call) => {
+                computed.push(call_text(binder, query, call)?);
+                (
+                    computed_name(call),
+                    OutputSource::Computed(computed.len() - 1),
+                )
             }
             SelectValue::Expression(expression) => bind_item(binder, query, expression)?,
         };
@@ -69,7 +180,85 @@ fn bind_items(
         }
         outputs.push(Output { name, source });
     }
-    Ok(Projection::Fields(outputs))
+    let script = match computed.is_empty() {
+        true => None,
+        false => {
+            let body = format!("return [{}];", computed.join(", "));
+            Some(script_call(binder, query, body, Returned::Values)?)
+        }
+    };
+    Ok((Projection::Fields(outputs), script))
+}
+
+/// The default name of a field that a script computes: a counter has its own.
+fn computed_name(call: &Call) -> String {
+    match call.arguments.last() {
+        Some(Argument::Expression(Expression::Value(Value::String(name))))
+            if call.name.starts_with("counter") =>
+        {
+            name.clone()
+        }
+        _ => call.name.clone(),
+    }
+}
+
+fn is_declared(query: &Query, call: &Call) -> bool {
+    query.declarations.iter().any(|declaration| {
+        declaration.name == call.name && matches!(declaration.body, DeclarationBody::Function(_))
+    })
+}
+
+fn is_scripted(query: &Query, call: &Call) -> bool {
+    is_declared(query, call) || SCRIPT_FUNCTIONS.contains(&call.name.as_str())
+}
+
+/// A call as JavaScript.
+fn call_text(binder: &Binder<'_, '_>, query: &Query, call: &Call) -> Result<String, QueryError> {
+    let mut arguments = Vec::with_capacity(call.arguments.len());
+    // A counter of the document itself may leave it out.
+    if call.name.starts_with("counter") && call.arguments.len() == 1 {
+        arguments.push("this".to_owned());
+    }
+    for argument in &call.arguments {
+        let Argument::Expression(expression) = argument else {
+            return Err(QueryError::invalid(format!(
+                "An argument of {}() must be a value",
+                call.name
+            )));
+        };
+        arguments.push(match expression {
+            Expression::Path(path) => path_text(binder, query, path),
+            Expression::Value(value) => {
+                let mut json = Vec::new();
+                binder.parameters.resolve(value)?.write_json(&mut json);
+                String::from_utf8_lossy(&json).into_owned()
+            }
+            Expression::Call(call) => call_text(binder, query, call)?,
+            other => return Err(QueryError::invalid(format!("Unable to select: {other}"))),
+        });
+    }
+    Ok(format!("{}({})", call.name, arguments.join(", ")))
+}
+
+/// A path as JavaScript: one that begins with no known name is a field of the document.
+fn path_text(binder: &Binder<'_, '_>, query: &Query, path: &Path) -> String {
+    let is_known =
+        |name: &str| binder.alias == Some(name) || query.load.iter().any(|item| item.alias == name);
+    let mut text = String::new();
+    for (position, part) in path.parts.iter().enumerate() {
+        match part {
+            PathPart::Name(name) if position == 0 && is_known(name) => text.push_str(name),
+            PathPart::Name(name) => {
+                if position == 0 {
+                    text.push_str("this");
+                }
+                text.push_str(&format!("?.[{}]", Json::String(name).to_json()));
+            }
+            PathPart::Each => {}
+            PathPart::At(slot) => text.push_str(&format!("?.[{slot}]")),
+        }
+    }
+    text
 }
 
 fn bind_item(
@@ -79,6 +268,16 @@ fn bind_item(
 ) -> Result<(String, OutputSource), QueryError> {
     match expression {
         Expression::Path(path) => {
+            let first = path.parts.first();
+            let loaded = query.load.iter().position(
+                |item| matches!(first, Some(PathPart::Name(name)) if *name == item.alias),
+            );
+            if let Some(slot) = loaded {
+                let inside = FieldPath::new(path, Some(&query.load[slot].alias));
+                let whole = path.as_name().is_some();
+                let name = inside.output_name();
+                return Ok((name, OutputSource::Loaded(slot, (!whole).then_some(inside))));
+            }
             let path = FieldPath::new(path, binder.alias);
             Ok((path.output_name(), OutputSource::Field(path)))
         }
@@ -115,25 +314,14 @@ fn refused_call(query: &Query, call: &Call) -> QueryError {
         .iter()
         .find(|declaration| declaration.name == *name);
     match declared.map(|declaration| &declaration.body) {
-        Some(DeclarationBody::Function(_)) => {
-            QueryError::not_executed("A declared JavaScript function in `select`", "")
-        }
         Some(DeclarationBody::TimeSeries(_)) => {
             QueryError::not_executed("A declared time series query in `select`", "")
         }
-        None if [
-            "facet",
-            "suggest",
-            "counter",
-            "counterRaw",
-            "cmpxchg",
-            "load",
-        ]
-        .iter()
-        .any(|known| call.is(known)) =>
+        Some(DeclarationBody::Function(_)) | None
+            if ["facet", "suggest"].iter().any(|known| call.is(known)) =>
         {
             QueryError::not_executed(&format!("`select {name}(...)`"), "")
         }
-        None => QueryError::NotSupported(format!("Method '{name}' is not supported.")),
+        _ => QueryError::NotSupported(format!("Method '{name}' is not supported.")),
     }
 }

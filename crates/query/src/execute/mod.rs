@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use buffer::RowBuffer;
 
 use crate::error::{BoxError, QueryError};
+use crate::groups::GroupSource;
 use crate::plan::Plan;
 use crate::source::{Source, StoredDocument};
 
@@ -98,6 +99,22 @@ pub struct Outcome {
 /// # Errors
 /// Any of [`QueryError`] that is about running; rows given before it do not count.
 pub fn execute<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome, QueryError> {
+    let Some(grouping) = &plan.query.grouping else {
+        return run(plan, source, options, sink);
+    };
+    let groups = GroupSource {
+        groups: grouping.groups(&plan.scope, source, options)?,
+        inner: source,
+    };
+    run(&plan.over_groups(), &groups, options, sink)
+}
+
+fn run<S: Source>(
     plan: &Plan<'_>,
     source: &S,
     options: &ExecuteOptions<'_>,

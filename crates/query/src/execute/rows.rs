@@ -7,13 +7,17 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use jackdaw_base::lowercase::lowercase;
+use jackdaw_document::{DocumentBuf, Value};
 
 use super::{ExecuteOptions, Outcome, RowSink};
 use crate::bind::BoundQuery;
 use crate::error::QueryError;
 use crate::filter;
 use crate::plan::Plan;
-use crate::project::{Projection, for_each_id, write_document, write_fields, write_projection};
+use crate::project::{
+    Projection, for_each_id, write_document, write_fields, write_made_row, write_projection,
+};
+use crate::scripted::{Made, Returned, Scripted, load_all};
 use crate::source::{DocumentNumber, Source, StoredDocument};
 
 /// Memory of one remembered row beside its bytes: the set's slot and the allocation.
@@ -41,6 +45,7 @@ pub(super) struct Rows<'r, S> {
     /// Folded ids of included documents, in the order they were met, and of rows.
     include_ids: Vec<Box<str>>,
     known_ids: HashSet<Box<str>>,
+    scripted: Scripted,
 }
 
 impl<'r, S: Source> Rows<'r, S> {
@@ -67,6 +72,7 @@ impl<'r, S: Source> Rows<'r, S> {
             seen_bytes: 0,
             include_ids: Vec::new(),
             known_ids: HashSet::new(),
+            scripted: Scripted::default(),
         }
     }
 
@@ -126,37 +132,105 @@ impl<'r, S: Source> Rows<'r, S> {
         }
         let is_passed = self.position < self.skip;
         self.position += 1;
-        if self.query.distinct && !self.remember(document)? {
+        let is_wanted = !is_passed && self.outcome.row_count < self.take;
+        let made = match is_wanted || self.query.distinct {
+            true => self.make(document)?,
+            false => Made::default(),
+        };
+        if self.query.distinct && !self.remember(document, &made)? {
             self.outcome.skipped_results += u64::from(!is_passed);
             return Ok(());
         }
-        if is_passed || self.outcome.row_count >= self.take {
+        if !is_wanted {
             return Ok(());
         }
+        self.give(document, &made)?;
+        self.note_includes(document);
+        Ok(())
+    }
+
+    /// Reads and computes what the row of `document` holds beside it.
+    fn make(&mut self, document: &StoredDocument<'_>) -> Result<Made<'r>, QueryError> {
+        let loaded = load_all(&self.query.load, document, self.source)?;
+        let value = match &self.query.script {
+            None => None,
+            Some(call) => {
+                Some(
+                    self.scripted
+                        .run(call, document, &loaded, self.source, self.options)?,
+                )
+            }
+        };
+        Ok(Made { loaded, value })
+    }
+
+    fn give(&mut self, document: &StoredDocument<'_>, made: &Made<'_>) -> Result<(), QueryError> {
         self.buffer.clear();
         match &self.query.projection {
             Projection::Nothing => {}
             Projection::Document => write_document(document, &mut self.buffer),
             Projection::Fields(outputs) => {
-                write_projection(outputs, document, self.is_from_index, &mut self.buffer);
+                let is_from_index = self.is_from_index;
+                write_projection(outputs, document, made, is_from_index, &mut self.buffer);
             }
+            Projection::Script => return self.give_made(document, made),
         }
+        self.give_buffer(document)
+    }
+
+    fn give_buffer(&mut self, document: &StoredDocument<'_>) -> Result<(), QueryError> {
         self.sink
             .row(document, &self.buffer)
             .map_err(QueryError::Sink)?;
         self.outcome.row_count += 1;
-        self.note_includes(document);
+        Ok(())
+    }
+
+    /// Gives what the script returned: one row, or several.
+    fn give_made(
+        &mut self,
+        document: &StoredDocument<'_>,
+        made: &Made<'_>,
+    ) -> Result<(), QueryError> {
+        let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);
+        let returned = self.query.script.as_ref().map(|call| call.returned);
+        let rows: Vec<Value<'_>> = match root {
+            Value::Array(rows) if returned == Some(Returned::Rows) => rows.iter().collect(),
+            row => vec![row],
+        };
+        for row in rows {
+            let Value::Object(row) = row else {
+                return Err(QueryError::Operation(format!(
+                    "Query returning a single function call result must return an object, but \
+                     got: {}",
+                    row.to_json()
+                )));
+            };
+            self.buffer.clear();
+            write_made_row(row, document, self.is_from_index, &mut self.buffer);
+            self.give_buffer(document)?;
+        }
         Ok(())
     }
 
     /// Whether the row of `document` is new.
-    fn remember(&mut self, document: &StoredDocument<'_>) -> Result<bool, QueryError> {
+    fn remember(
+        &mut self,
+        document: &StoredDocument<'_>,
+        made: &Made<'_>,
+    ) -> Result<bool, QueryError> {
         self.buffer.clear();
         match &self.query.projection {
             Projection::Nothing | Projection::Document => {
                 document.body.root().write_json(&mut self.buffer);
             }
-            Projection::Fields(outputs) => write_fields(outputs, document, &mut self.buffer),
+            Projection::Fields(outputs) => {
+                write_fields(outputs, document, made, &mut self.buffer);
+            }
+            Projection::Script => {
+                let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);
+                root.write_json(&mut self.buffer);
+            }
         }
         if self.seen.contains(self.buffer.as_slice()) {
             return Ok(false);
@@ -174,10 +248,13 @@ impl<'r, S: Source> Rows<'r, S> {
     }
 
     fn note_includes(&mut self, document: &StoredDocument<'_>) {
-        if self.query.include.is_empty() {
-            return;
-        }
         let (include_ids, known_ids) = (&mut self.include_ids, &mut self.known_ids);
+        for id in self.scripted.included.drain(..) {
+            let id = lowercase(&id);
+            if !id.is_empty() && known_ids.insert(id.as_ref().into()) {
+                include_ids.push(id.as_ref().into());
+            }
+        }
         for path in &self.query.include {
             for_each_id(document, path, &mut |id| {
                 let id = lowercase(id);

@@ -2,4 +2,6 @@
 //! documents or not) as without one.
 
 mod differential;
+mod grouped;
 mod results;
+mod scripted;

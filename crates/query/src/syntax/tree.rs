@@ -380,6 +380,20 @@ pub struct TimeGroup {
     pub with: Option<Call>,
 }
 
+impl Query {
+    /// The declared functions as JavaScript, in written order.
+    pub fn functions(&self) -> String {
+        let functions = self.declarations.iter().filter_map(|declaration| {
+            let DeclarationBody::Function(script) = &declaration.body else {
+                return None;
+            };
+            let (name, parameters) = (&declaration.name, declaration.parameters.join(", "));
+            Some(format!("function {name}({parameters}) {{{}}}\n", script.0))
+        });
+        functions.collect()
+    }
+}
+
 impl Path {
     /// A path of one property.
     pub fn name(name: impl Into<String>) -> Path {

@@ -1,0 +1,303 @@
+//! What is read and computed beside each match: documents of `load`, and the query's script.
+//!
+//! Bound by `bind::select`, run by `execute::rows` for each row that is given. A script reads
+//! through the same snapshot as the query, and changes nothing.
+
+use jackdaw_base::lowercase::lowercase;
+use jackdaw_document::{Array, DocumentBuf, Value, write_array, write_object};
+use jackdaw_script::{
+    Argument, Host, HostError, Machine, Program, ScriptDocument, ScriptError, ScriptLimits, Wanted,
+};
+
+use crate::error::{BoxError, QueryError};
+use crate::execute::ExecuteOptions;
+use crate::fields::FieldPath;
+use crate::project::for_each_id;
+use crate::source::{ChangeVector, EMPTY_COLLECTION, Source, StoredDocument};
+
+/// One item of `load`.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    /// Name in scripts and paths.
+    pub(crate) name: String,
+    pub(crate) ids: LoadIds,
+    /// Whether it stands for a list.
+    pub(crate) many: bool,
+}
+
+/// Where the ids of loaded documents come from.
+#[derive(Clone, Debug)]
+pub(crate) enum LoadIds {
+    /// The values at a path.
+    At(FieldPath),
+    /// A literal or parameter.
+    Given(Vec<String>),
+}
+
+/// The script of a query.
+#[derive(Clone, Debug)]
+pub(crate) struct ScriptCall {
+    pub(crate) program: Program,
+    pub(crate) parameters: Option<DocumentBuf>,
+    pub(crate) returned: Returned,
+}
+
+/// What the script returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Returned {
+    /// The row.
+    Row,
+    /// The row, or an array of rows.
+    Rows,
+    /// An array of fields of the row.
+    Values,
+}
+
+/// What was made for one match.
+#[derive(Default)]
+pub(crate) struct Made<'s> {
+    /// One for each item of `load`.
+    pub(crate) loaded: Vec<Loaded<'s>>,
+    /// What the script returned.
+    pub(crate) value: Option<DocumentBuf>,
+}
+
+/// The documents of one item of `load`.
+pub(crate) enum Loaded<'s> {
+    One(Option<StoredDocument<'s>>),
+    Many(Vec<Option<StoredDocument<'s>>>),
+}
+
+/// Reads the documents that `load` names for `document`.
+pub(crate) fn load_all<'s, S: Source>(
+    load: &[Load],
+    document: &StoredDocument<'_>,
+    source: &'s S,
+) -> Result<Vec<Loaded<'s>>, QueryError> {
+    let mut loaded = Vec::with_capacity(load.len());
+    for item in load {
+        let mut ids = Vec::new();
+        match &item.ids {
+            LoadIds::At(path) => for_each_id(document, path, &mut |id| ids.push(id.to_owned())),
+            LoadIds::Given(given) => ids.clone_from(given),
+        }
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids.iter().take(if item.many { usize::MAX } else { 1 }) {
+            let one = match id.is_empty() {
+                true => None,
+                false => source.document_by_id(id).map_err(QueryError::Source)?,
+            };
+            found.push(one);
+        }
+        loaded.push(match item.many {
+            true => Loaded::Many(found),
+            false => Loaded::One(found.into_iter().next().flatten()),
+        });
+    }
+    Ok(loaded)
+}
+
+/// The texts of a document that are put together for scripts.
+struct Texts {
+    change_vector: String,
+    last_modified: String,
+}
+
+impl Texts {
+    fn of(document: &StoredDocument<'_>) -> Texts {
+        Texts {
+            change_vector: document.change_vector.to_string(),
+            last_modified: document.last_modified.to_string(),
+        }
+    }
+
+    fn document<'d>(&'d self, document: &'d StoredDocument<'d>) -> ScriptDocument<'d> {
+        let metadata = document.metadata.map(|metadata| metadata.root());
+        ScriptDocument {
+            body: document.body.root(),
+            metadata: metadata.and_then(|metadata| metadata.as_object()),
+            collection: (document.collection != EMPTY_COLLECTION).then_some(document.collection),
+            id: document.id,
+            change_vector: Some(&self.change_vector),
+            last_modified: Some(&self.last_modified),
+        }
+    }
+}
+
+/// The script of a query while it runs: compiled at its first row.
+#[derive(Default)]
+pub(crate) struct Scripted {
+    machine: Option<Machine>,
+    /// Ids that the script asked to include.
+    pub(crate) included: Vec<String>,
+}
+
+impl Scripted {
+    /// Runs the script for one match.
+    pub(crate) fn run<S: Source>(
+        &mut self,
+        call: &ScriptCall,
+        document: &StoredDocument<'_>,
+        loaded: &[Loaded<'_>],
+        source: &S,
+        options: &ExecuteOptions<'_>,
+    ) -> Result<DocumentBuf, QueryError> {
+        let machine = match self.machine.take() {
+            Some(machine) => machine,
+            None => Machine::new(&call.program, &ScriptLimits::default()).map_err(failed)?,
+        };
+        let machine = self.machine.insert(machine);
+        let texts = Texts::of(document);
+        let many = |loaded: &Loaded<'_>| match loaded {
+            Loaded::One(one) => vec![one.as_ref().map(Texts::of)],
+            Loaded::Many(list) => list.iter().map(|one| one.as_ref().map(Texts::of)).collect(),
+        };
+        let loaded_texts: Vec<Vec<Option<Texts>>> = loaded.iter().map(many).collect();
+        let mut arguments = vec![Argument::Document(texts.document(document))];
+        for (loaded, texts) in loaded.iter().zip(&loaded_texts) {
+            arguments.push(match (loaded, texts.as_slice()) {
+                (Loaded::One(Some(one)), [Some(texts)]) => Argument::Document(texts.document(one)),
+                (Loaded::One(_), _) => Argument::Nothing,
+                (Loaded::Many(list), texts) => {
+                    let pairs = list.iter().zip(texts);
+                    let documents = pairs.map(|(one, texts)| match (one, texts) {
+                        (Some(one), Some(texts)) => Some(texts.document(one)),
+                        _ => None,
+                    });
+                    Argument::Documents(documents.collect())
+                }
+            });
+        }
+        let mut host = SourceHost {
+            source,
+            options,
+            included: &mut self.included,
+        };
+        let parameters = call.parameters.as_ref();
+        let parameters = parameters.map(|parameters| parameters.root());
+        let output = machine.run(&mut host, &arguments, parameters, Wanted::Value);
+        Ok(output.map_err(failed)?.value)
+    }
+}
+
+fn failed(error: ScriptError) -> QueryError {
+    match error {
+        ScriptError::Syntax { .. } => {
+            QueryError::Invalid(format!("Select clause contains invalid script: {error}"))
+        }
+        ScriptError::Time => QueryError::Stopped,
+        ScriptError::Host(error) => QueryError::Source(error),
+        other => QueryError::Script(other.to_string()),
+    }
+}
+
+/// What the script of a query may ask for: documents of the snapshot.
+struct SourceHost<'h, S> {
+    source: &'h S,
+    options: &'h ExecuteOptions<'h>,
+    included: &'h mut Vec<String>,
+}
+
+impl<S: Source> Host for SourceHost<'_, S> {
+    fn call(&mut self, function: &str, arguments: Array<'_>) -> Result<Vec<u8>, HostError> {
+        let id = arguments.get(0).and_then(|id| id.as_str()).unwrap_or("");
+        match function {
+            "load" => self.load(id).map_err(HostError::Failed),
+            "cmpxchg" => self.exchange_value(id).map_err(HostError::Failed),
+            "counter" | "counterNamesFor" => {
+                let name = arguments.get(1).and_then(|name| name.as_str());
+                self.counters(id, name).map_err(HostError::Failed)
+            }
+            "counterRaw" => {
+                let name = arguments.get(1).and_then(|name| name.as_str());
+                self.counter_by_node(id, name.unwrap_or(""))
+                    .map_err(HostError::Failed)
+            }
+            "include" | "includes.document" => {
+                self.include(arguments);
+                Ok(b"null".to_vec())
+            }
+            "put" | "del" | "incrementCounter" | "deleteCounter" => Err(HostError::Refused(
+                format!("{function}() changes documents: use it in a patch, not in a query"),
+            )),
+            other => Err(HostError::unserved(other)),
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.options.check().is_err()
+    }
+}
+
+impl<S: Source> SourceHost<'_, S> {
+    fn load(&mut self, id: &str) -> Result<Vec<u8>, BoxError> {
+        let mut out = Vec::new();
+        match self.source.document_by_id(id)? {
+            Some(found) => Texts::of(&found).document(&found).write(&mut out),
+            None => out.extend_from_slice(b"null"),
+        }
+        Ok(out)
+    }
+
+    /// The value of a counter, or the names of all.
+    fn counters(&mut self, id: &str, name: Option<&str>) -> Result<Vec<u8>, BoxError> {
+        let counters = self.source.counters(id)?;
+        let mut json = Vec::new();
+        match name {
+            Some(name) => {
+                let wanted = lowercase(name);
+                let found = counters.iter().find(|(name, _)| lowercase(name) == wanted);
+                found
+                    .map_or(Value::Null, |(_, value)| Value::Long(*value))
+                    .write_json(&mut json);
+            }
+            None => write_array(&mut json, |list| {
+                counters.iter().for_each(|(name, _)| list.string(name));
+            }),
+        }
+        Ok(json)
+    }
+
+    /// The value of a counter by what counted: this node of this database.
+    fn counter_by_node(&mut self, id: &str, name: &str) -> Result<Vec<u8>, BoxError> {
+        let value = self.counters(id, Some(name))?;
+        let found = self.source.document_by_id(id)?;
+        let place = found.and_then(|document| match document.change_vector {
+            ChangeVector::Single {
+                node_tag, database, ..
+            } => Some(format!("{node_tag}-{database}")),
+            ChangeVector::Text(_) => None,
+        });
+        let mut json = Vec::new();
+        match place {
+            Some(place) if value != b"null" => {
+                write_object(&mut json, |nodes| nodes.raw(&place, &value));
+            }
+            _ => json.extend_from_slice(b"null"),
+        }
+        Ok(json)
+    }
+
+    fn exchange_value(&mut self, key: &str) -> Result<Vec<u8>, BoxError> {
+        let value = self.source.exchange_value(key)?;
+        let root = value.as_ref().map_or(Value::Null, DocumentBuf::root);
+        let mut json = Vec::new();
+        root.get("Object")
+            .unwrap_or(Value::Null)
+            .write_json(&mut json);
+        Ok(json)
+    }
+
+    fn include(&mut self, arguments: Array<'_>) {
+        for argument in arguments.iter() {
+            match argument {
+                Value::String(id) => self.included.push(id.to_owned()),
+                Value::Array(ids) => {
+                    let ids = ids.iter().filter_map(|id| id.as_str());
+                    self.included.extend(ids.map(str::to_owned));
+                }
+                _ => {}
+            }
+        }
+    }
+}
