@@ -13,7 +13,7 @@ use crate::store::Applied;
 use jackdaw_query::Etag;
 
 /// Documents changed by one operation, told once it is durable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// First etag given.
     pub first_etag: Etag,
@@ -23,6 +23,46 @@ pub struct Change {
     pub puts: u64,
     /// Documents removed.
     pub deletes: u64,
+    /// Counters and time series changed, in order.
+    pub beside: Arc<[BesideChange]>,
+}
+
+/// A change of something beside a document. `kind` is the word clients know: `Put` for what is new,
+/// `Increment`, `Delete`, or `Mixed`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BesideChange {
+    /// A counter.
+    Counter {
+        /// Id of its document.
+        document: String,
+        /// Collection of its document.
+        collection: String,
+        /// Its name.
+        name: String,
+        /// See [`BesideChange`].
+        kind: &'static str,
+        /// Its value; 0 when it was removed.
+        value: i64,
+        /// The etag of the change.
+        etag: Etag,
+    },
+    /// A time series.
+    Series {
+        /// Id of its document.
+        document: String,
+        /// Collection of its document.
+        collection: String,
+        /// Its name.
+        name: String,
+        /// See [`BesideChange`].
+        kind: &'static str,
+        /// Time of the first entry changed, in milliseconds since 1970.
+        from: i64,
+        /// Time of the last entry changed.
+        to: i64,
+        /// The etag of the change.
+        etag: Etag,
+    },
 }
 
 /// What a database did since it was opened.
@@ -94,6 +134,7 @@ impl Hub {
             last_etag: applied.last_etag,
             puts: applied.puts,
             deletes: applied.deletes,
+            beside: applied.beside.as_slice().into(),
         };
         let listeners = self
             .listeners

@@ -10,25 +10,33 @@
 //! Threads: shared by all.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_io::Vfs;
 use jackdaw_storage::{Environment, Options, PAGE_BYTES, StorageError, WriteTransaction};
 
+use crate::attachment::{AttachmentUpload, UPLOAD_PREFIX};
 use crate::changes::{Change, Counters, Hub, Listener};
 use crate::command::{Command, CommandResult};
 use crate::directory::Directory;
 use crate::error::{DatabaseError, OpenError, ReadError, WriteError};
+use crate::exchange::{ExchangeChange, ExchangeOutcome, GuardedDocument};
 use crate::hilo::{self, HiloRange, HiloRequest};
 use crate::identity::DatabaseId;
 use crate::indexes::{IndexInfo, Indexes};
+use crate::patch::{Patch, PatchOutcome};
 use crate::prepared::Prepared;
 use crate::query::{self, QueryRequest, QueryResult};
+use crate::revisions::RevisionsConfiguration;
 use crate::snapshot::{CollectionNames, Snapshot};
-use crate::store::trees::{self, SETTINGS, tree};
-use crate::store::{Applied, State, apply, set_identity};
+use crate::store::trees::{self, ATTACHMENT_CONTENT, SETTINGS, tree};
+use crate::store::{
+    Applied, ClusterWide, State, Writer, apply, apply_cluster_wide, change_exchange, next_identity,
+    set_identity, store_configuration,
+};
+use crate::tombstone;
 use crate::verify::{self, DatabaseReport};
 use jackdaw_query::{Etag, QueryError, RowSink};
 
@@ -37,7 +45,7 @@ const FORMAT_KEY: &[u8] = b"format";
 /// Version of the whole of the trees.
 const FORMAT: u8 = 1;
 /// Directory of the documents' environment inside the database's.
-const DOCUMENTS_DIRECTORY: &str = "documents";
+pub(crate) const DOCUMENTS_DIRECTORY: &str = "documents";
 
 /// Directory of the indexes' environments.
 const INDEXES_DIRECTORY: &str = "indexes";
@@ -233,11 +241,159 @@ impl Database {
         }
         self.submit_operation(
             move |transaction, core| {
-                let applied = apply(transaction, &core.id, core.now(), &prepared, true)?;
+                let applied = apply(transaction, core, &prepared, true)?;
                 Ok(((), applied))
             },
             move |outcome| done(outcome.map(|((), applied)| applied.results)),
         );
+    }
+
+    /// Carries out a patch, takes everything back, and gives what it would have done.
+    ///
+    /// # Errors
+    /// As of the patch itself.
+    pub fn test_patch(&self, patch: Patch) -> Result<PatchOutcome, WriteError> {
+        let commands = vec![Command::Patch(Box::new(patch))];
+        let prepared = Prepared::from_commands(commands, || self.core.random_id())?;
+        let tested = Arc::new(Mutex::new(None));
+        let place = Arc::clone(&tested);
+        let outcome = self.run(move |transaction, core| {
+            let applied = apply(transaction, core, &prepared, true)?;
+            *place.lock().unwrap_or_else(PoisonError::into_inner) =
+                applied.results.into_iter().next();
+            // An error takes the operation back.
+            Err::<((), Applied), _>(WriteError::Test)
+        });
+        let result = tested.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (outcome, result) {
+            (Err(WriteError::Test) | Ok(()), Some(CommandResult::Patch(outcome))) => Ok(*outcome),
+            (Err(error), _) => Err(error),
+            (Ok(()), _) => Err(WriteError::Test),
+        }
+    }
+
+    /// [`Database::submit_batch`] as a cluster-wide transaction: compare-exchange commands may be
+    /// among the others, and `guarded` documents must be as the caller knows them. `done` gets the
+    /// index of the transaction beside the results.
+    pub fn submit_cluster_wide(
+        &self,
+        commands: Vec<Command>,
+        guarded: Vec<GuardedDocument>,
+        done: impl FnOnce(Result<(u64, Vec<CommandResult>), WriteError>) + Send + 'static,
+    ) {
+        let prepared = Prepared::from_commands(commands, || self.core.random_id());
+        let checked = prepared.and_then(|prepared| prepared.check_len().map(|()| prepared));
+        let prepared = match checked {
+            Ok(prepared) => prepared,
+            Err(error) => return done(Err(error)),
+        };
+        let mode = ClusterWide { guarded };
+        self.submit_operation(
+            move |transaction, core| apply_cluster_wide(transaction, core, &prepared, &mode),
+            move |outcome| done(outcome.map(|(index, applied)| (index, applied.results))),
+        );
+    }
+
+    /// Changes one value of compare-exchange if its index is still `index`, 0 standing for none.
+    ///
+    /// # Errors
+    /// See [`WriteError`]. A value that changed meanwhile is no error.
+    pub fn change_exchange(
+        &self,
+        key: &str,
+        index: u64,
+        change: ExchangeChange,
+    ) -> Result<ExchangeOutcome, WriteError> {
+        let key = key.to_owned();
+        self.run(move |transaction, _| {
+            let outcome = change_exchange(transaction, &key, index, &change)?;
+            Ok((outcome, Applied::default()))
+        })
+    }
+
+    /// Removes what is left of documents deleted longer than `age` ago, when every sound index has
+    /// seen the deletion; gives how much that was. Queries under way for longer than `age` may then
+    /// count documents that are gone.
+    ///
+    /// # Errors
+    /// See [`DatabaseError`].
+    pub fn clean_tombstones(&self, age: Duration) -> Result<u64, DatabaseError> {
+        let indexes = self.indexes()?;
+        let sound = indexes.iter().filter(|index| index.failure.is_none());
+        let seen = sound.map(|index| index.indexed_up_to).min();
+        let up_to = seen.unwrap_or_else(|| self.core.hub.last_etag());
+        let age = i64::try_from(age.as_nanos() / 100).unwrap_or(i64::MAX);
+        let before = UnixTicks(self.core.now().0.saturating_sub(age));
+        let mut total = 0;
+        loop {
+            let cleaned = self.run(move |transaction, _| {
+                let cleaned = tombstone::clean(transaction, up_to, before)?;
+                Ok((cleaned, Applied::default()))
+            })?;
+            total += cleaned as u64;
+            if cleaned < tombstone::CLEANED_AT_ONCE {
+                return Ok(total);
+            }
+        }
+    }
+
+    /// Takes the content of an attachment in pieces, to be attached by a command afterwards.
+    #[must_use]
+    pub fn upload_attachment(&self) -> AttachmentUpload<'_> {
+        AttachmentUpload::new(self, &self.core.random_id())
+    }
+
+    /// Appends to an upload.
+    pub(crate) fn append_upload(&self, name: Vec<u8>, bytes: Vec<u8>) -> Result<(), WriteError> {
+        self.run(move |transaction, _| {
+            let mut streams = transaction.streams_mut(ATTACHMENT_CONTENT)?;
+            streams.open(&name)?.append(&bytes)?;
+            Ok(((), Applied::default()))
+        })
+    }
+
+    /// Says which documents keep revisions from now on.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn set_revisions_configuration(
+        &self,
+        configuration: RevisionsConfiguration,
+    ) -> Result<(), WriteError> {
+        self.run(move |transaction, _| {
+            store_configuration(transaction, &configuration)?;
+            Ok(((), Applied::default()))
+        })
+    }
+
+    /// Deletes all revisions of these ids, or those that the configuration does not keep any more;
+    /// gives how many that were.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn delete_revisions(
+        &self,
+        ids: Vec<String>,
+        only_surplus: bool,
+    ) -> Result<u64, WriteError> {
+        self.run(move |transaction, core| {
+            let mut writer = Writer::begin(transaction, &core.id, core.now())?;
+            let deleted = writer.delete_revisions(&ids, only_surplus)?;
+            Ok((deleted, writer.finish()?))
+        })
+    }
+
+    /// Takes the next number of the `prefix|` ids of a prefix, which ends with the bar.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn next_identity(&self, prefix: &str) -> Result<i64, WriteError> {
+        let prefix = prefix.to_owned();
+        crate::names::fold_id(&prefix)?;
+        self.run(move |transaction, _| {
+            let value = next_identity(&prefix, transaction)?;
+            Ok((value, Applied::default()))
+        })
     }
 
     /// Queues an operation; what it changed is reported before `done` is called.
@@ -410,13 +566,26 @@ fn received<T>(receiver: &mpsc::Receiver<Result<T, WriteError>>) -> Result<T, Wr
 /// Makes the trees of a new database; changes nothing in one that is there.
 fn create(transaction: &mut WriteTransaction, id: [u8; 16]) -> Result<(), WriteError> {
     if transaction.tree(SETTINGS)?.is_some() {
-        return Ok(());
+        return remove_uploads(transaction);
     }
     trees::create(transaction)?;
     let mut settings = transaction.tree_mut(SETTINGS)?;
     settings.put(FORMAT_KEY, &[FORMAT])?;
     settings.put(ID_KEY, &id)?;
     State::default().store(transaction)
+}
+
+/// Removes uploads that never became attachments.
+fn remove_uploads(transaction: &mut WriteTransaction) -> Result<(), WriteError> {
+    let Some(streams) = transaction.streams(ATTACHMENT_CONTENT)? else {
+        return Ok(());
+    };
+    let names = streams.prefix(UPLOAD_PREFIX)?;
+    let names: Result<Vec<_>, StorageError> = names.map(|entry| Ok(entry?.0)).collect();
+    for name in names? {
+        transaction.streams_mut(ATTACHMENT_CONTENT)?.delete(&name)?;
+    }
+    Ok(())
 }
 
 fn check_format(stored: Option<&[u8]>) -> Result<(), OpenError> {

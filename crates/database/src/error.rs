@@ -64,6 +64,49 @@ pub enum WriteError {
         /// Whether it was to be deleted.
         delete: bool,
     },
+    /// The document to patch is not as the caller expected: load it again, then retry.
+    #[error("document '{id}' could not be patched because it is not at the expected change vector")]
+    PatchConflict {
+        /// The id as the caller gave it.
+        id: String,
+        /// The change vector expected; empty when the document must not exist.
+        expected: String,
+        /// Its change vector; `None` when it does not exist.
+        actual: Option<String>,
+    },
+    /// The script of a patch threw, or met a limit.
+    #[error("{why}")]
+    Script {
+        /// The document it ran for.
+        id: String,
+        /// What happened, with the place.
+        why: String,
+    },
+    /// The script of a patch is no JavaScript.
+    #[error("Failed to parse: {why} in: {text}")]
+    ScriptSyntax {
+        /// The script.
+        text: String,
+        /// What is wrong, and where.
+        why: String,
+    },
+    /// An operation of a JSON patch could not be carried out.
+    #[error("the JSON patch of document '{id}' failed: {why}")]
+    JsonPatch {
+        /// The id as the caller gave it.
+        id: String,
+        /// What happened.
+        why: String,
+    },
+    /// The document of a JSON patch is not there.
+    #[error("Cannot apply json patch because the document {id} does not exist")]
+    JsonPatchMissing {
+        /// The id as the caller gave it.
+        id: String,
+    },
+    /// Everything worked and was taken back, because it was a test.
+    #[error("nothing was written: it was a test")]
+    Test,
     /// A document cannot move to another collection: delete it and create it again.
     #[error("document '{id}' is in collection '{from}' and cannot move to '{to}'")]
     CollectionMismatch {
@@ -98,6 +141,54 @@ pub enum WriteError {
         /// Body or metadata.
         what: &'static str,
     },
+    /// Something that belongs to a document cannot change without it: store the document first.
+    #[error("document '{id}' does not exist, so its {what} cannot be changed")]
+    NoDocument {
+        /// The id.
+        id: String,
+        /// What was to be changed.
+        what: &'static str,
+    },
+    /// There is no attachment of that name to copy or move.
+    #[error("document '{id}' has no attachment '{name}'")]
+    NoAttachment {
+        /// The document.
+        id: String,
+        /// The name.
+        name: String,
+    },
+    /// A name of something beside a document is empty or too long.
+    #[error("the {what} name '{name}' cannot be used: it must have 1 to {max_bytes} bytes")]
+    InvalidName {
+        /// What it names.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The limit.
+        max_bytes: usize,
+    },
+    /// An entry of a time series, or the name of one, cannot be stored.
+    #[error("the entry of a time series cannot be stored: {why}")]
+    InvalidEntry {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A counter would leave the range of 64 bits; it keeps its value.
+    #[error("counter '{name}' of document '{id}' has {value} and cannot take {delta} more")]
+    CounterOverflow {
+        /// The document.
+        id: String,
+        /// The counter.
+        name: String,
+        /// Its value.
+        value: i64,
+        /// What was to be added.
+        delta: i64,
+    },
+    /// Values of compare-exchange or documents changed since the caller read them: read them
+    /// again, then retry.
+    #[error("a cluster-wide transaction met {} that changed meanwhile", .0.len())]
+    ClusterConflict(Vec<Violation>),
     /// The batch is larger than one transaction may be.
     #[error("a batch of {len_bytes} bytes is too large: the limit is {max_bytes} bytes")]
     TooLarge {
@@ -121,6 +212,21 @@ pub enum WriteError {
     /// A mistake of the program was caught; nothing was written.
     #[error("a mistake in the program was caught and the change taken back: {0}")]
     Panicked(String),
+}
+
+/// What a cluster-wide transaction found otherwise than its caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The key of compare-exchange, or the id of the document.
+    pub id: String,
+    /// Whether it is about a document.
+    pub is_document: bool,
+    /// Whether it was to be removed.
+    pub delete: bool,
+    /// The index the caller gave.
+    pub expected: u64,
+    /// The index it has; `None` when it is not there.
+    pub actual: Option<u64>,
 }
 
 fn vector(vector: Option<&str>) -> String {
@@ -171,6 +277,12 @@ pub enum OpenError {
     /// What is stored could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// A restore into the data directory was interrupted.
+    #[error(
+        "a restore into {} was not completed: run it again, or delete the directory",
+        .0.display()
+    )]
+    HalfRestored(std::path::PathBuf),
     /// A thread could not be started.
     #[error("{0}")]
     Thread(String),

@@ -124,7 +124,12 @@ impl DocumentName {
         let mut builder = Builder::new();
         builder.begin_object().key("Max").long(max).end_object();
         let body = builder.finish().expect("the calls are balanced");
-        let collection = writer.collection(COLLECTION)?;
+        // A document that somebody stored under this id stays in its collection.
+        let record = writer.record(&self.folded)?;
+        let collection = match record.map(|record| record.collection) {
+            Some(collection) => collection,
+            None => writer.collection(COLLECTION)?,
+        };
         writer.put(&Put {
             id: &self.id,
             folded: &self.folded,
@@ -132,6 +137,7 @@ impl DocumentName {
             metadata_len: 0,
             content: body.as_bytes(),
             expected: None,
+            keeps_revision: false,
         })
     }
 }

@@ -7,11 +7,25 @@ use std::fmt;
 use std::sync::Arc;
 
 use jackdaw_base::base64::encode_unpadded;
+use jackdaw_base::hash::xxh3_64;
 
 use jackdaw_query::Etag;
 
 /// Tag of the only node.
 pub(crate) const NODE_TAG: &str = "A";
+/// What stands before the index of a cluster-wide transaction in a change vector.
+const GUARD_PART: &str = ",TRXN:";
+
+/// A change vector without the part that names a cluster-wide transaction, and that index.
+pub(crate) fn split_guard(change_vector: &str) -> (&str, Option<u64>) {
+    match change_vector.split_once(GUARD_PART) {
+        None => (change_vector, None),
+        Some((own, guard)) => {
+            let index = guard.split('-').next().and_then(|text| text.parse().ok());
+            (own, index)
+        }
+    }
+}
 
 /// Names a database for ever: 16 random bytes, shown as 22 characters of base64.
 #[derive(Clone, PartialEq, Eq)]
@@ -36,6 +50,45 @@ impl DatabaseId {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.bytes
+    }
+
+    /// The etag that a change vector of this database names; `None` for any other text.
+    #[must_use]
+    pub fn etag_of(&self, change_vector: &str) -> Option<Etag> {
+        let (own, _) = split_guard(change_vector.trim());
+        let (etag, database) = own
+            .strip_prefix(NODE_TAG)?
+            .strip_prefix(':')?
+            .split_once('-')?;
+        // A plus sign that a client left as it is in a URL arrives as a space.
+        (database.replace(' ', "+") == self.as_str()).then(|| etag.parse().ok().map(Etag))?
+    }
+
+    /// Names the cluster-wide transactions of the database: 22 characters that differ from its own.
+    #[must_use]
+    pub fn transaction_tag(&self) -> String {
+        self.derived(2)
+    }
+
+    /// A further identity for `purpose`: 22 characters that differ for each.
+    #[must_use]
+    pub fn derived(&self, purpose: u64) -> String {
+        let halves = [
+            xxh3_64(&self.bytes, purpose),
+            xxh3_64(&self.bytes, !purpose),
+        ];
+        let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
+        encode_unpadded(&bytes)
+    }
+
+    /// The change vector of a document as cluster-wide transactions see it: with the index of the
+    /// transaction that changed it last.
+    #[must_use]
+    pub fn guarded_change_vector(&self, change_vector: &str, index: u64) -> String {
+        format!(
+            "{change_vector}{GUARD_PART}{index}-{}",
+            self.transaction_tag()
+        )
     }
 
     /// The change vector of the change with this etag.
@@ -67,5 +120,11 @@ mod tests {
         assert_eq!(id.as_str().len(), 22);
         let vector = id.change_vector(Etag(12));
         assert_eq!(vector, format!("A:12-{id}"));
+        assert_eq!(split_guard(&vector), (vector.as_str(), None));
+        assert_eq!(id.etag_of(&vector), Some(Etag(12)));
+        assert_eq!(id.etag_of("A:12-other"), None);
+        let guarded = id.guarded_change_vector(&vector, 7);
+        assert_eq!(split_guard(&guarded), (vector.as_str(), Some(7)));
+        assert_ne!(id.transaction_tag(), id.as_str());
     }
 }

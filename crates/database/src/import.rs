@@ -75,8 +75,8 @@ impl Importer {
     }
 
     /// Hands a batch over, with the bytes to keep under a name as of this batch. Waits while four
-    /// batches are on their way. Several thousand documents or a few MiB make a good batch: ids in no order
-    /// change about one page each, so larger batches change fewer pages per document.
+    /// batches are on their way. Several thousand documents or a few MiB make a good batch: ids in
+    /// no order change about one page each, so larger batches change fewer pages per document.
     ///
     /// # Errors
     /// What became of an earlier batch: nothing after that one was stored, this one included.
@@ -102,7 +102,7 @@ impl Importer {
                 if has_failed.swap(true, Ordering::AcqRel) {
                     return Err(WriteError::EarlierBatch);
                 }
-                let applied = apply(transaction, &core.id, core.now(), &batch, false)?;
+                let applied = apply(transaction, core, &batch, false)?;
                 if let Some((name, bytes)) = marker {
                     transaction
                         .tree_mut(MARKERS)?

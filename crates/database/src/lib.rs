@@ -11,20 +11,27 @@
 
 #![forbid(unsafe_code)]
 
+mod attachment;
+mod backup;
 mod changes;
 mod command;
 mod database;
 mod directory;
 mod error;
+mod exchange;
+mod flags;
 mod hilo;
 mod identity;
 mod import;
 mod indexes;
+mod json_patch;
 mod metadata;
 mod names;
+mod patch;
 mod prepared;
 mod query;
 mod record;
+mod revisions;
 mod set;
 mod snapshot;
 mod source;
@@ -32,10 +39,17 @@ mod store;
 mod tombstone;
 mod verify;
 
-pub use changes::{Change, Counters, Listener};
-pub use command::{Command, CommandResult};
+pub use attachment::{AttachmentContent, AttachmentInfo, AttachmentUpload};
+pub use backup::{BackupKind, SetBackupReport, SetProgress, restore_set};
+pub use changes::{BesideChange, Change, Counters, Listener};
+pub use command::{
+    AttachmentChange, Command, CommandResult, CounterAction, CounterOperation, CounterValue,
+    SeriesAppend, SeriesChange,
+};
 pub use database::{Database, DatabaseOptions, DatabaseStatistics};
-pub use error::{DatabaseError, OpenError, ReadError, SetError, WriteError};
+pub use error::{DatabaseError, OpenError, ReadError, SetError, Violation, WriteError};
+pub use exchange::{ExchangeChange, ExchangeOutcome, ExchangeValue, GuardedDocument, guard_index};
+pub use flags::Flags;
 pub use hilo::{HiloRange, HiloRequest};
 pub use identity::DatabaseId;
 pub use import::{ImportTotals, Importer};
@@ -44,10 +58,16 @@ pub use jackdaw_query::{
     BoxError, DocumentNumber, Etag, IndexField, Outcome, QueryError, RowBuffer, RowSink, Scope,
     StoredDocument,
 };
+pub use jackdaw_storage::{MeterReport, Statistics as StorageStatistics};
 pub use names::{COLLECTION_BYTES_MAX, DATABASE_NAME_BYTES_MAX, EMPTY_COLLECTION, ID_BYTES_MAX};
+pub use patch::{
+    Patch, PatchDebug, PatchOutcome, PatchScript, PatchStatus, PatchStored, PatchWork,
+    ScriptContext,
+};
 pub use prepared::Prepared;
 pub use query::{QueryRequest, QueryResult};
+pub use revisions::{RevisionsConfiguration, RevisionsRule};
 pub use set::{DatabaseEntry, DatabaseSet};
-pub use snapshot::{CollectionInfo, DocumentRow, PrefixQuery, Snapshot};
+pub use snapshot::{CollectionInfo, DocumentRow, PrefixQuery, SeriesEntry, SeriesInfo, Snapshot};
 pub use tombstone::Tombstone;
 pub use verify::DatabaseReport;

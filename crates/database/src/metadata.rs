@@ -26,6 +26,9 @@ const OWN: &[&str] = &[
     "@projection",
 ];
 
+/// Fields of stored metadata that list what a document has beside its body.
+pub(crate) const LISTED: &[&str] = &["@attachments", "@counters", "@timeseries"];
+
 /// The collection that metadata names.
 pub(crate) fn collection<'d>(
     id: &str,

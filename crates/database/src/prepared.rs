@@ -40,8 +40,11 @@ pub(crate) enum Action {
         metadata_len: u32,
         /// Metadata and body in `content`.
         content: Range<usize>,
+        keeps_revision: bool,
     },
     Delete,
+    /// A change that is carried out from the command itself.
+    Other(Box<Command>),
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +90,7 @@ impl Prepared {
                     body,
                     metadata,
                     expected,
+                    keeps_revision,
                 } => {
                     let id = id
                         .filter(|id| !id.is_empty())
@@ -94,8 +98,12 @@ impl Prepared {
                     let metadata = metadata.as_ref().map(|metadata| metadata.document());
                     let expected = expected.map(String::into_boxed_str);
                     prepared.push_put(&id, metadata, body.document(), expected, &mut builder)?;
+                    if keeps_revision {
+                        prepared.keep_revision();
+                    }
                 }
                 Command::Delete { id, expected } => prepared.delete(&id, expected)?,
+                other => prepared.push_other(other),
             }
         }
         Ok(prepared)
@@ -127,6 +135,7 @@ impl Prepared {
                 collection,
                 metadata_len: 0,
                 content: start..self.content.len(),
+                keeps_revision: false,
             },
             id,
             folded,
@@ -160,12 +169,32 @@ impl Prepared {
                 collection,
                 metadata_len,
                 content: start..self.content.len(),
+                keeps_revision: false,
             },
             id,
             folded,
             expected,
         });
         Ok(())
+    }
+
+    /// Makes the put that was added last keep what it replaces.
+    fn keep_revision(&mut self) {
+        if let Some(Action::Put { keeps_revision, .. }) =
+            self.items.last_mut().map(|item| &mut item.action)
+        {
+            *keeps_revision = true;
+        }
+    }
+
+    /// Adds a change that is carried out from the command itself.
+    fn push_other(&mut self, command: Command) {
+        self.items.push(Item {
+            action: Action::Other(Box::new(command)),
+            id: 0..0,
+            folded: 0..0,
+            expected: None,
+        });
     }
 
     /// Adds the removal of a document.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use jackdaw_base::hash::xxh3_64_parts;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::Document;
+use jackdaw_query::syntax::Expression;
 use jackdaw_query::{
     BoundQuery, Etag, ExecuteOptions, Outcome, Parameters, QueryError, RowSink, Scope, bind,
     execute, plan, syntax,
@@ -42,6 +43,8 @@ pub struct QueryRequest<'q> {
     pub page_size: Option<u64>,
     /// Gives the matching documents without JSON: for deletes and patches by query.
     pub without_rows: bool,
+    /// The text ends with `update { ... }`, which the caller carries out.
+    pub is_patch: bool,
     /// Waits until the index has seen all changes, at most this long.
     pub wait: Option<Duration>,
     /// An etag of an earlier result of the same query: nothing is run when it still holds.
@@ -92,13 +95,27 @@ pub(crate) fn run(
 ) -> Result<QueryResult, QueryError> {
     let started = core.vfs.monotonic_nanos();
     core.hub.count_query();
-    let query = syntax::parse(request.text)?;
+    let mut query = match request.is_patch {
+        true => syntax::Query {
+            // The caller carries it out.
+            update: None,
+            ..syntax::parse_patch(request.text)?
+        },
+        false => syntax::parse(request.text)?,
+    };
+    let has_includes = !query.include.is_empty();
+    // The caller reads these from a snapshot of its own.
+    query.include.retain(|item| !is_beside(item));
     let parameters = match request.parameters {
         Some(parameters) => Parameters::new(parameters)?,
         None => Parameters::NONE,
     };
     let mut bound = bind(&query, parameters)?.with_page(request.start, request.page_size);
     if request.without_rows {
+        if bound.is_grouped() {
+            let message = "Cannot execute bulk operation on Map-Reduce indexes.";
+            return Err(QueryError::Operation(message.to_owned()));
+        }
         bound = bound.without_rows();
     }
     let (index, has_created_index) = find_index(indexes, &bound)?;
@@ -127,7 +144,6 @@ pub(crate) fn run(
         index.note_query(now);
         result.last_query_time = Some(now);
     }
-    let has_includes = !query.include.is_empty();
     result.result_etag = result_etag(core, &bound, view.as_ref(), &snapshot, has_includes)?;
     let source = DatabaseSource {
         snapshot: &snapshot,
@@ -156,6 +172,12 @@ pub(crate) fn run(
     }
     result.duration = Duration::from_nanos(core.vfs.monotonic_nanos().saturating_sub(started));
     Ok(result)
+}
+
+/// Whether an item of `include` is about something that is not a document.
+fn is_beside(item: &Expression) -> bool {
+    const NAMES: [&str; 3] = ["counters", "timeseries", "cmpxchg"];
+    matches!(item, Expression::Call(call) if NAMES.iter().any(|name| call.is(name)))
 }
 
 fn source_error(error: ReadError) -> QueryError {
@@ -243,7 +265,7 @@ fn result_etag(
     has_includes: bool,
 ) -> Result<i64, QueryError> {
     let scope = match (bound.scope(), view) {
-        _ if has_includes => Scope::All,
+        _ if has_includes || bound.reads_others() => Scope::All,
         (Some(scope), _) => scope,
         (None, Some(view)) => view.index.scope().clone(),
         (None, None) => Scope::All,
@@ -252,12 +274,17 @@ fn result_etag(
     let cut_at = view
         .filter(|view| view.is_cut)
         .map_or(0, |view| view.indexed_up_to.0);
+    let exchange = match has_includes {
+        true => snapshot.exchange_index().map_err(source_error)?,
+        false => 0,
+    };
     let index_number = view.map_or(0, |view| view.index.number);
-    let parts: [&[u8]; 4] = [
+    let parts: [&[u8]; 5] = [
         core.id.as_bytes(),
         &last_etag.0.to_le_bytes(),
         &cut_at.to_le_bytes(),
         &index_number.to_le_bytes(),
+        &exchange.to_le_bytes(),
     ];
     Ok(xxh3_64_parts(&parts, 0).cast_signed())
 }

@@ -10,6 +10,8 @@ use jackdaw_base::time::UnixTicks;
 use jackdaw_document::Document;
 use jackdaw_query::Etag;
 
+use crate::flags::Flags;
+
 /// Version of the record's bytes.
 pub(crate) const RECORD_VERSION: u8 = 1;
 /// Bytes before the id.
@@ -25,6 +27,7 @@ pub(crate) struct Record<'a> {
     pub(crate) etag: Etag,
     pub(crate) collection: CollectionNumber,
     pub(crate) last_modified: UnixTicks,
+    pub(crate) flags: Flags,
     pub(crate) id: &'a str,
     metadata: &'a [u8],
     body: &'a [u8],
@@ -36,6 +39,7 @@ pub(crate) struct RecordHead {
     pub(crate) etag: Etag,
     pub(crate) collection: CollectionNumber,
     pub(crate) last_modified: UnixTicks,
+    pub(crate) flags: Flags,
 }
 
 impl RecordHead {
@@ -49,6 +53,7 @@ impl RecordHead {
             etag: Etag(u64_at(head, 8)),
             collection: CollectionNumber(u32_at(head, 4)),
             last_modified: UnixTicks(u64_at(head, 16).cast_signed()),
+            flags: Flags::from_byte(head[1]),
         })
     }
 
@@ -62,7 +67,7 @@ impl RecordHead {
         let (head, rest) = place.split_at_mut(HEAD_BYTES);
         let id_len = u16::try_from(id.len()).expect("ids are shorter than 64 KiB");
         head[0] = RECORD_VERSION;
-        head[1] = 0;
+        head[1] = self.flags.byte();
         head[2..4].copy_from_slice(&id_len.to_le_bytes());
         head[4..8].copy_from_slice(&self.collection.0.to_le_bytes());
         head[8..16].copy_from_slice(&self.etag.0.to_le_bytes());
@@ -82,6 +87,7 @@ impl<'a> Record<'a> {
             etag,
             collection,
             last_modified,
+            flags,
         } = RecordHead::decode(bytes)?;
         let (head, rest) = bytes.split_at_checked(HEAD_BYTES)?;
         let id_len = usize::from(u16::from_le_bytes([head[2], head[3]]));
@@ -91,6 +97,7 @@ impl<'a> Record<'a> {
             etag,
             collection,
             last_modified,
+            flags,
             id: std::str::from_utf8(id).ok()?,
             metadata,
             body,
@@ -132,6 +139,7 @@ mod tests {
             etag: Etag(258),
             collection: CollectionNumber(3),
             last_modified: UnixTicks(-5),
+            flags: Flags::HAS_COUNTERS,
         };
         let mut bytes = vec![0xee; RecordHead::record_bytes("Users/1", 5)];
         head.encode("Users/1", 2, b"mmbbb", &mut bytes);
@@ -145,6 +153,7 @@ mod tests {
         assert_eq!(record.etag, Etag(258));
         assert_eq!(record.collection, CollectionNumber(3));
         assert_eq!(record.last_modified, UnixTicks(-5));
+        assert_eq!(record.flags, Flags::HAS_COUNTERS);
         assert_eq!(record.id, "Users/1");
         assert_eq!((record.metadata, record.body), (&b"mm"[..], &b"bbb"[..]));
     }
@@ -153,6 +162,7 @@ mod tests {
     fn the_bytes_are_the_documented_ones() {
         let bytes = sample();
         assert_eq!(bytes[0], 1);
+        assert_eq!(bytes[1], 16);
         assert_eq!(bytes[2..4], 7u16.to_le_bytes());
         assert_eq!(bytes[4..8], 3u32.to_le_bytes());
         assert_eq!(bytes[8..16], 258u64.to_le_bytes());

@@ -15,14 +15,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use jackdaw_io::Vfs;
-use jackdaw_storage::{Environment, Options, WriteTransaction};
+use jackdaw_storage::{BackupError, Environment, Options, WriteTransaction};
 
-use crate::database::{Database, DatabaseOptions};
+use crate::backup::is_half_restored;
+use crate::database::{DOCUMENTS_DIRECTORY, Database, DatabaseOptions};
 use crate::error::{OpenError, ReadError, SetError, WriteError};
 use crate::names::check_database;
 
-const CATALOG_DIRECTORY: &str = "catalog";
-const DATABASES_DIRECTORY: &str = "databases";
+pub(crate) const CATALOG_DIRECTORY: &str = "catalog";
+pub(crate) const DATABASES_DIRECTORY: &str = "databases";
 /// Lower-cased name to entry.
 const ENTRIES: &str = "databases";
 /// Numbers of the set as a whole.
@@ -77,6 +78,9 @@ impl DatabaseSet {
         directory: &Path,
         options: DatabaseOptions,
     ) -> Result<DatabaseSet, OpenError> {
+        if is_half_restored(&*vfs, directory) {
+            return Err(OpenError::HalfRestored(directory.to_owned()));
+        }
         let catalog_options = Options {
             scratch_bytes: 16 << 20,
             journal_bytes: 16 << 20,
@@ -129,6 +133,61 @@ impl DatabaseSet {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
+        &self.vfs
+    }
+
+    pub(crate) fn catalog(&self) -> &Environment {
+        &self.catalog
+    }
+
+    /// Keeps databases from being created or deleted.
+    pub(crate) fn hold_changes(&self) -> MutexGuard<'_, ()> {
+        lock(&self.changing)
+    }
+
+    /// Numbers and names of all databases.
+    pub(crate) fn numbered(&self) -> Vec<(u64, String)> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let numbered = known
+            .values()
+            .map(|known| (known.number, known.name.clone()));
+        numbered.collect()
+    }
+
+    /// Runs `work` on the documents of a database, which are opened for it when the database is not
+    /// open; `None` when it was deleted.
+    pub(crate) fn with_documents<T>(
+        &self,
+        number: u64,
+        work: impl FnOnce(&Environment) -> Result<T, BackupError>,
+    ) -> Result<Option<T>, BackupError> {
+        let found = {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            known.values().find(|known| known.number == number).cloned()
+        };
+        let Some(known) = found else { return Ok(None) };
+        // Locked to the end when it is closed, so that nobody opens the same files meanwhile.
+        let slot = lock(&known.slot);
+        match &*slot {
+            Slot::Deleted => Ok(None),
+            Slot::Open(database) => {
+                let database = Arc::clone(database);
+                drop(slot);
+                work(database.documents()).map(Some)
+            }
+            Slot::Closed => {
+                let options = Options {
+                    background_flush: false,
+                    ..self.options.documents
+                };
+                let path = self.database_directory(number).join(DOCUMENTS_DIRECTORY);
+                let documents = Environment::open(Arc::clone(&self.vfs), &path, options)?;
+                work(&documents).map(Some)
+            }
+        }
     }
 
     /// Names of all databases, in the order of their lower case.
@@ -338,6 +397,14 @@ fn decode_entry(bytes: &[u8]) -> Option<(u64, DatabaseEntry)> {
         record: std::str::from_utf8(record).ok()?.to_owned(),
     };
     Some((u64::from_le_bytes(*head[8..].first_chunk()?), entry))
+}
+
+/// Numbers and names of the databases that a catalog knows.
+pub(crate) fn numbers_in(catalog: &Environment) -> Result<Vec<(u64, String)>, OpenError> {
+    let known = load(catalog)?.into_values();
+    Ok(known
+        .map(|known| (known.number, known.name.clone()))
+        .collect())
 }
 
 fn load(catalog: &Environment) -> Result<BTreeMap<String, Arc<Known>>, OpenError> {

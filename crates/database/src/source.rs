@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 
+use jackdaw_document::DocumentBuf;
 use jackdaw_query::{
     BoxError, DocumentNumber, Etag, IndexAccess, Numbers, Scope, Source, StoredDocument,
 };
@@ -66,6 +67,21 @@ impl Source for DatabaseSource<'_> {
         visit: &mut dyn FnMut(&str, DocumentNumber) -> ControlFlow<()>,
     ) -> Result<(), BoxError> {
         Ok(self.snapshot.visit_ids(from, visit)?)
+    }
+
+    fn counters(&self, id: &str) -> Result<Vec<(String, i64)>, BoxError> {
+        let Some(number) = self.snapshot.number(id)? else {
+            return Ok(Vec::new());
+        };
+        let values = self.snapshot.all_counters(number)?;
+        Ok(values
+            .into_iter()
+            .map(|counter| (counter.name, counter.value))
+            .collect())
+    }
+
+    fn exchange_value(&self, key: &str) -> Result<Option<DocumentBuf>, BoxError> {
+        Ok(self.snapshot.exchange_value(key)?.map(|known| known.value))
     }
 
     fn index(&self) -> Option<IndexAccess<'_, ReadTransaction>> {

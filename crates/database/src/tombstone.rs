@@ -1,10 +1,14 @@
 //! What is left of a deleted document: its id, number and collection, under the etag of the
 //! deletion. Indexes, replication and feeds of changes read them.
 
-use jackdaw_base::time::UnixTicks;
+use std::ops::Bound;
 
-use crate::error::ReadError;
+use jackdaw_base::time::UnixTicks;
+use jackdaw_storage::WriteTransaction;
+
+use crate::error::{ReadError, WriteError};
 use crate::record::CollectionNumber;
+use crate::store::trees::{TOMBSTONES, number_at};
 use jackdaw_query::{DocumentNumber, Etag};
 
 const VERSION: u8 = 1;
@@ -53,11 +57,7 @@ impl<'a> TombstoneRecord<'a> {
         let decoded = || {
             let (head, folded) = bytes.split_at_checked(HEAD_BYTES)?;
             (head[0] == VERSION).then_some(())?;
-            let number = |at: usize| {
-                head[at..]
-                    .first_chunk()
-                    .map(|part| u64::from_le_bytes(*part))
-            };
+            let number = |at: usize| number_at(head, at);
             Some(TombstoneRecord {
                 collection: CollectionNumber(u32::from_le_bytes(*head[4..].first_chunk()?)),
                 number: DocumentNumber(number(8)?),
@@ -68,6 +68,33 @@ impl<'a> TombstoneRecord<'a> {
         };
         decoded().ok_or_else(|| ReadError::damaged("a tombstone"))
     }
+}
+
+/// Tombstones removed by one transaction: the writer is not held up for long.
+pub(crate) const CLEANED_AT_ONCE: usize = 4_096;
+
+/// Removes tombstones of deletions up to `up_to` that happened before `before`; gives how many.
+pub(crate) fn clean(
+    transaction: &mut WriteTransaction,
+    up_to: Etag,
+    before: UnixTicks,
+) -> Result<usize, WriteError> {
+    let mut keys = Vec::new();
+    if let Some(tombstones) = transaction.tree(TOMBSTONES)? {
+        let end = up_to.0.to_be_bytes();
+        let range = (Bound::Unbounded, Bound::Included(&end[..]));
+        for entry in tombstones.range(range)?.take(CLEANED_AT_ONCE) {
+            let (key, value) = entry?;
+            if TombstoneRecord::decode(value)?.deleted >= before {
+                break;
+            }
+            keys.push(key.to_vec());
+        }
+    }
+    for key in &keys {
+        transaction.tree_mut(TOMBSTONES)?.delete(key)?;
+    }
+    Ok(keys.len())
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 
 use jackdaw_base::time::UnixTicks;
-use jackdaw_document::{Document, ObjectWriter, Value, write_document, write_object};
+use jackdaw_document::{Builder, Document, ObjectWriter, Value, write_document, write_object};
 
+use crate::command::Command;
+use crate::flags::Flags;
 use crate::identity::{DatabaseId, NODE_TAG};
 use crate::names::EMPTY_COLLECTION;
 use crate::record::Record;
@@ -57,8 +59,14 @@ impl<'s> DocumentRow<'s> {
         self.collection
     }
 
-    /// The metadata the user gave, without what the database says itself; `None` when there is
-    /// none.
+    /// What it has beside its body.
+    #[must_use]
+    pub fn flags(&self) -> Flags {
+        self.record.flags
+    }
+
+    /// The metadata the user gave and the names of what it has beside its body, without what the
+    /// database says itself; `None` when there is none.
     #[must_use]
     pub fn metadata(&self) -> Option<Document<'s>> {
         self.record.metadata()
@@ -84,9 +92,48 @@ impl<'s> DocumentRow<'s> {
                 database: self.database.as_str(),
             },
             last_modified: self.record.last_modified,
-            flags: Cow::Borrowed(""),
+            flags: self.flag_text(),
             metadata: self.record.metadata(),
             body: self.record.body(),
+        }
+    }
+
+    fn flag_text(&self) -> Cow<'static, str> {
+        if self.record.flags == Flags::default() {
+            return Cow::Borrowed("");
+        }
+        Cow::Owned(self.record.flags.text())
+    }
+
+    /// The command that makes a document what it was as this revision.
+    #[must_use]
+    pub fn restoring(&self) -> Command {
+        let id = self.id().to_owned();
+        if self.record.flags.has(Flags::DELETE_REVISION) {
+            let expected = None;
+            return Command::Delete { id, expected };
+        }
+        let mut builder = Builder::new();
+        builder.begin_object();
+        if self.collection != EMPTY_COLLECTION {
+            builder.key("@collection").string(self.collection);
+        }
+        if let Some(Value::Object(own)) = self.metadata().map(|own| own.root()) {
+            // Pictures of counters and time series stay with the revision.
+            for (name, value) in own.iter().filter(|(name, _)| !name.ends_with("-snapshot")) {
+                builder.key(name).value(value);
+            }
+        }
+        let metadata = builder
+            .end_object()
+            .finish()
+            .expect("parts of a document fit");
+        Command::Put {
+            id: Some(id),
+            body: self.body().to_buf(),
+            metadata: Some(metadata),
+            expected: None,
+            keeps_revision: false,
         }
     }
 
@@ -106,15 +153,35 @@ impl<'s> DocumentRow<'s> {
         });
     }
 
+    /// Appends the document, or nothing but its `@metadata`, with another change vector.
+    pub fn write_json_as(&self, change_vector: &str, metadata_only: bool, out: &mut Vec<u8>) {
+        let fields = |metadata: &mut ObjectWriter<'_>| self.write_fields(metadata, change_vector);
+        if metadata_only {
+            write_object(out, |object| {
+                object.object(jackdaw_document::METADATA, fields)
+            });
+        } else {
+            write_document(self.body().root(), out, fields);
+        }
+    }
+
     /// Writes the fields of `@metadata`. A document that names no collection has none there.
     pub fn write_metadata(&self, metadata: &mut ObjectWriter<'_>) {
+        self.write_fields(metadata, &self.change_vector());
+    }
+
+    fn write_fields(&self, metadata: &mut ObjectWriter<'_>, change_vector: &str) {
         if self.collection != EMPTY_COLLECTION {
             metadata.string("@collection", self.collection);
         }
         if let Some(Value::Object(own)) = self.metadata().map(|own| own.root()) {
             metadata.fields(own);
         }
-        metadata.string("@change-vector", &self.change_vector());
+        metadata.string("@change-vector", change_vector);
+        let flags = self.flag_text();
+        if !flags.is_empty() {
+            metadata.string("@flags", &flags);
+        }
         metadata.string("@id", self.id());
         metadata.string("@last-modified", &self.last_modified().to_string());
     }

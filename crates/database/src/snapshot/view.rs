@@ -40,8 +40,8 @@ pub struct CollectionInfo {
 
 /// All documents as of one moment. Keep it short: what it can see stays in memory.
 pub struct Snapshot {
-    transaction: ReadTransaction,
-    core: Arc<Core>,
+    pub(super) transaction: ReadTransaction,
+    pub(super) core: Arc<Core>,
     names: Arc<CollectionNames>,
     documents: TreeRoot,
     ids: TreeRoot,
@@ -150,7 +150,7 @@ impl Snapshot {
         bytes.map(|bytes| self.row(number, bytes)).transpose()
     }
 
-    fn row<'s>(
+    pub(super) fn row<'s>(
         &'s self,
         number: DocumentNumber,
         bytes: &'s [u8],
@@ -272,6 +272,12 @@ impl Snapshot {
             }
         });
         Ok(self.rows(numbers.skip(start).take(page_size.unwrap_or(usize::MAX))))
+    }
+
+    /// Every document that can still be read, each looked up on its own in the order of numbers,
+    /// and the error of each that cannot: for saving what a damaged file has left.
+    pub fn readable(&self) -> impl Iterator<Item = Result<DocumentRow<'_>, ReadError>> {
+        (1..=self.last_number.0).filter_map(|number| self.load(DocumentNumber(number)).transpose())
     }
 
     /// Calls `visit` with the lower-cased id and the number of every document whose lower-cased id

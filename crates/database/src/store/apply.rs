@@ -4,6 +4,8 @@
 //! is taken back as a whole, so nothing here cleans up.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_storage::WriteTransaction;
@@ -11,17 +13,22 @@ use rustc_hash::FxHashMap;
 
 use super::collections::CollectionRecord;
 use super::identities::next_identity;
+use super::revisions;
 use super::state::State;
 use super::trees::{
     DOCUMENTS, ETAGS, IDS, NUMBER_BYTES, SETTINGS, TOMBSTONES, collection_etags, decode_number,
     number_key,
 };
-use crate::command::CommandResult;
+use crate::changes::BesideChange;
+use crate::command::{Command, CommandResult};
+use crate::database::Core;
 use crate::error::{ReadError, WriteError};
-use crate::identity::DatabaseId;
+use crate::flags::Flags;
+use crate::identity::{DatabaseId, split_guard};
 use crate::names::fold_id;
 use crate::prepared::{Action, IdForm, Item, Prepared};
 use crate::record::{CollectionNumber, Record, RecordHead};
+use crate::revisions::RevisionsConfiguration;
 use crate::tombstone::TombstoneRecord;
 use jackdaw_query::{DocumentNumber, Etag};
 
@@ -36,29 +43,45 @@ pub(crate) struct Applied {
     pub(crate) last_etag: Etag,
     pub(crate) puts: u64,
     pub(crate) deletes: u64,
+    /// Changes of counters and time series, for those who watch.
+    pub(crate) beside: Vec<BesideChange>,
 }
 
 /// Carries out all of `batch`.
 pub(crate) fn apply(
     transaction: &mut WriteTransaction,
-    id: &DatabaseId,
-    now: UnixTicks,
+    core: &Core,
     batch: &Prepared,
     wants_results: bool,
 ) -> Result<Applied, WriteError> {
-    let mut writer = Writer::begin(transaction, id, now)?;
+    let mut writer = Writer::begin(transaction, &core.id, core.now())?;
     writer.wants_results = wants_results;
+    apply_items(&mut writer, core, batch)?;
+    writer.finish()
+}
+
+/// Carries out the changes of a batch one after another.
+pub(super) fn apply_items(
+    writer: &mut Writer<'_>,
+    core: &Core,
+    batch: &Prepared,
+) -> Result<(), WriteError> {
     let mut collections: Vec<Option<CollectionNumber>> = vec![None; batch.collections().len()];
     for item in batch.items() {
         match &item.action {
             Action::Delete => {
                 writer.delete(batch.id(item), batch.folded(item), item.expected.as_deref())?;
             }
+            Action::Other(command) => match &**command {
+                Command::Patch(patch) => writer.patch(patch, &*core.vfs)?,
+                other => writer.other(other)?,
+            },
             Action::Put {
                 form,
                 collection: position,
                 metadata_len,
                 content,
+                keeps_revision,
             } => {
                 let collection = match collections[*position] {
                     Some(known) => known,
@@ -77,11 +100,12 @@ pub(crate) fn apply(
                     metadata_len: *metadata_len,
                     content: batch.content(content),
                     expected,
+                    keeps_revision: *keeps_revision,
                 })?;
             }
         }
     }
-    writer.finish()
+    Ok(())
 }
 
 /// A document to store.
@@ -94,28 +118,39 @@ pub(crate) struct Put<'p> {
     pub(crate) metadata_len: u32,
     pub(crate) content: &'p [u8],
     pub(crate) expected: Option<&'p str>,
+    /// Keeps what is there now as a revision first.
+    pub(crate) keeps_revision: bool,
 }
 
-struct OpenCollection {
-    record: CollectionRecord,
+pub(super) struct OpenCollection {
+    pub(super) record: CollectionRecord,
     etag_tree: String,
 }
 
+/// A document that is there.
 #[derive(Clone, Copy)]
-struct Existing {
-    number: DocumentNumber,
-    head: RecordHead,
+pub(super) struct Existing {
+    pub(super) number: DocumentNumber,
+    pub(super) head: RecordHead,
 }
 
 /// Changes documents; [`Writer::finish`] must follow.
 pub(crate) struct Writer<'w> {
-    transaction: &'w mut WriteTransaction,
-    id: &'w DatabaseId,
-    now: UnixTicks,
-    state: State,
+    pub(super) transaction: &'w mut WriteTransaction,
+    pub(super) id: &'w DatabaseId,
+    pub(super) now: UnixTicks,
+    pub(super) state: State,
     collections: FxHashMap<CollectionNumber, OpenCollection>,
     wants_results: bool,
-    applied: Applied,
+    pub(super) applied: Applied,
+    /// Documents whose names beside the body changed; rewritten once at the end.
+    pub(super) touched: BTreeSet<DocumentNumber>,
+    /// Results that tell the change vector of a document as it is at the end.
+    pub(super) incomplete: Vec<(usize, DocumentNumber)>,
+    /// Which documents keep revisions, once it was read.
+    pub(super) revisions: Option<Option<Rc<RevisionsConfiguration>>>,
+    /// Index of the compare-exchange commands of this transaction, once there is one.
+    pub(super) exchange_index: Option<u64>,
 }
 
 impl<'w> Writer<'w> {
@@ -137,11 +172,22 @@ impl<'w> Writer<'w> {
             collections: FxHashMap::default(),
             wants_results: false,
             applied,
+            touched: BTreeSet::new(),
+            incomplete: Vec::new(),
+            revisions: None,
+            exchange_index: None,
         })
     }
 
-    /// Stores what was counted.
-    pub(crate) fn finish(self) -> Result<Applied, WriteError> {
+    /// Keeps the results of commands.
+    pub(super) fn with_results(mut self) -> Writer<'w> {
+        self.wants_results = true;
+        self
+    }
+
+    /// Rewrites what was touched and stores what was counted.
+    pub(crate) fn finish(mut self) -> Result<Applied, WriteError> {
+        self.rewrite_touched()?;
         let mut applied = self.applied;
         applied.last_etag = self.state.last_etag;
         if applied.last_etag != applied.etag_before {
@@ -171,7 +217,7 @@ impl<'w> Writer<'w> {
         Ok(bytes.and_then(Record::decode))
     }
 
-    fn find(&mut self, folded: &str) -> Result<Option<Existing>, WriteError> {
+    pub(super) fn find(&mut self, folded: &str) -> Result<Option<Existing>, WriteError> {
         let number = match self.transaction.tree_mut(IDS)?.get(folded.as_bytes())? {
             Some(bytes) => decode_number(bytes)?,
             None => return Ok(None),
@@ -215,21 +261,21 @@ impl<'w> Writer<'w> {
         if let Some(existing) = existing
             && existing.head.collection != put.collection
         {
-            let from = self
-                .open_collection(existing.head.collection)?
-                .record
-                .name
-                .to_string();
-            let to = self
-                .open_collection(put.collection)?
-                .record
-                .name
-                .to_string();
+            let from = self.collection_name(existing.head.collection)?;
+            let to = self.collection_name(put.collection)?;
             let id = put.id.to_owned();
             return Err(WriteError::CollectionMismatch { id, from, to });
         }
-        self.state.last_etag.0 += 1;
-        let etag = self.state.last_etag;
+        let existing = match existing {
+            Some(existing) => Some(self.keep_replaced(put, existing)?),
+            None if put.keeps_revision => {
+                return Err(WriteError::NoDocument {
+                    id: put.id.to_owned(),
+                    what: "revisions",
+                });
+            }
+            None => None,
+        };
         let number = match existing {
             Some(existing) => existing.number,
             None => {
@@ -237,51 +283,108 @@ impl<'w> Writer<'w> {
                 self.state.last_number
             }
         };
-        self.put_record(put, number, etag)?;
+        let flags = self.store(put, number, existing.map(|existing| existing.head))?;
         if existing.is_none() {
             let mut ids = self.transaction.tree_mut(IDS)?;
             ids.put(put.folded.as_bytes(), &number.0.to_le_bytes())?;
         }
-        self.move_etag(
-            put.collection,
-            number,
-            existing.map(|existing| existing.head.etag),
-        )?;
         self.applied.puts += 1;
         if self.wants_results {
-            let collection = self
-                .open_collection(put.collection)?
-                .record
-                .name
-                .to_string();
+            let collection = self.collection_name(put.collection)?;
+            let etag = self.state.last_etag;
             self.applied.results.push(CommandResult::Put {
                 id: put.id.to_owned(),
                 etag,
                 change_vector: self.id.change_vector(etag),
                 collection,
                 last_modified: self.now,
+                flags,
             });
         }
         Ok(())
     }
 
-    fn put_record(
+    /// Writes a document under the next etag, in the place of the one with head `old`. What it has
+    /// beside its body is looked up when it had, or was touched.
+    pub(super) fn store(
         &mut self,
         put: &Put<'_>,
         number: DocumentNumber,
-        etag: Etag,
-    ) -> Result<(), WriteError> {
+        old: Option<RecordHead>,
+    ) -> Result<Flags, WriteError> {
+        let mut flags = old.map_or(Flags::default(), |old| old.flags);
+        let is_forced = flags.has(Flags::FORCE_CREATED);
+        flags = flags.without(Flags::FORCE_CREATED);
+        let rule = self.rule(put.collection)?;
+        flags = flags.set(
+            Flags::HAS_REVISIONS,
+            is_forced || rule.is_some() || flags.has(Flags::HAS_REVISIONS),
+        );
+        let composed = match flags.has(Flags::BESIDE) || self.touched.contains(&number) {
+            true => Some(self.compose(number, put, &mut flags)?),
+            false => None,
+        };
+        let (metadata_len, content) = match &composed {
+            Some((metadata_len, content)) => (*metadata_len, content.as_slice()),
+            None => (put.metadata_len, put.content),
+        };
+        self.state.last_etag.0 += 1;
         let head = RecordHead {
-            etag,
+            etag: self.state.last_etag,
             collection: put.collection,
             last_modified: self.now,
+            flags,
         };
-        let len_bytes = RecordHead::record_bytes(put.id, put.content.len());
+        let len_bytes = RecordHead::record_bytes(put.id, content.len());
         let mut documents = self.transaction.tree_mut(DOCUMENTS)?;
         documents.put_with(&number_key(number), len_bytes, |place| {
-            head.encode(put.id, put.metadata_len, put.content, place);
+            head.encode(put.id, metadata_len, content, place);
         })?;
-        Ok(())
+        self.move_etag(put.collection, number, old.map(|old| old.etag))?;
+        if is_forced || rule.is_some() {
+            let (metadata, body) = content.split_at(metadata_len as usize);
+            let state = revisions::State {
+                id: put.id,
+                folded: put.folded,
+                number,
+                head,
+                metadata,
+                body,
+            };
+            let forced = Flags::REVISION.set(Flags::FORCE_CREATED, is_forced);
+            self.keep(&state, forced)?;
+            if let Some(rule) = &rule {
+                self.enforce(put.folded, rule)?;
+            }
+        }
+        Ok(flags)
+    }
+
+    /// The name of a collection in its first spelling.
+    pub(super) fn collection_name(
+        &mut self,
+        number: CollectionNumber,
+    ) -> Result<String, WriteError> {
+        Ok(self.open_collection(number)?.record.name.to_string())
+    }
+
+    /// Adds the result of a command when results are wanted; gives its position.
+    pub(super) fn push_result(&mut self, result: CommandResult) -> Option<usize> {
+        self.wants_results.then(|| {
+            self.applied.results.push(result);
+            self.applied.results.len() - 1
+        })
+    }
+
+    /// Does `work` as a part of a command that has a result of its own.
+    pub(super) fn without_results<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, WriteError>,
+    ) -> Result<T, WriteError> {
+        let wants_results = std::mem::take(&mut self.wants_results);
+        let outcome = work(self);
+        self.wants_results = wants_results;
+        outcome
     }
 
     /// Enters the change of a document under the last etag.
@@ -341,8 +444,10 @@ impl<'w> Writer<'w> {
 
     fn remove(&mut self, folded: &str, existing: Existing) -> Result<(), WriteError> {
         let Existing { number, head } = existing;
+        self.remove_beside(number, head.flags)?;
         self.state.last_etag.0 += 1;
         let etag = self.state.last_etag;
+        self.revise_deletion(folded, existing)?;
         let tombstone = TombstoneRecord {
             number,
             collection: head.collection,
@@ -377,7 +482,7 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
-    fn check_expected(
+    pub(super) fn check_expected(
         &self,
         id: &str,
         expected: Option<&str>,
@@ -388,7 +493,7 @@ impl<'w> Writer<'w> {
             return Ok(());
         };
         let actual = existing.map(|existing| self.id.change_vector(existing.head.etag));
-        if actual.as_deref().unwrap_or("") == expected {
+        if actual.as_deref().unwrap_or("") == split_guard(expected).0 {
             return Ok(());
         }
         Err(WriteError::Conflict {

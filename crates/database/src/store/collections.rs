@@ -3,7 +3,7 @@
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_storage::WriteTransaction;
 
-use super::trees::{COLLECTION_NAMES, COLLECTIONS};
+use super::trees::{COLLECTION_NAMES, COLLECTIONS, number_at};
 use crate::error::{ReadError, WriteError};
 use crate::record::CollectionNumber;
 use jackdaw_query::Etag;
@@ -25,11 +25,7 @@ impl CollectionRecord {
         let decoded = || {
             let (head, name) = bytes.split_at_checked(HEAD_BYTES)?;
             (head[0] == VERSION).then_some(())?;
-            let number = |at: usize| {
-                head[at..]
-                    .first_chunk()
-                    .map(|part| u64::from_le_bytes(*part))
-            };
+            let number = |at: usize| number_at(head, at);
             Some(CollectionRecord {
                 name: std::str::from_utf8(name).ok()?.into(),
                 count: number(8)?,

@@ -7,7 +7,7 @@ use super::trees::{IDENTITIES, tree};
 use crate::error::{ReadError, WriteError};
 
 /// Takes the next number of `prefix`, the first being 1.
-pub(super) fn next_identity(
+pub(crate) fn next_identity(
     prefix: &str,
     transaction: &mut WriteTransaction,
 ) -> Result<i64, WriteError> {

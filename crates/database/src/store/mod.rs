@@ -1,7 +1,9 @@
 //! The trees of a database and the one way to change them.
 //!
 //! `trees` names them, `state` and `collections` are what is kept beside documents, `apply`
-//! carries out prepared changes, `identities` counts for `prefix|` ids.
+//! carries out prepared changes, `patch` scripts, `beside` keeps what a document has beside its
+//! body (`attachments`, `counters`, `series`), `revisions` keeps earlier states, `exchange` is
+//! compare-exchange, `identities` counts for `prefix|` ids.
 //!
 //! Invariants (each transaction leaves them true):
 //! - Every document has one entry in `documents`, `document_ids`, `document_etags` and in the
@@ -9,12 +11,29 @@
 //! - Etags and numbers only grow; each change takes the next etag.
 
 mod apply;
+mod attachments;
+mod beside;
 mod collections;
+mod counters;
+mod exchange;
 mod identities;
+mod patch;
+mod revisions;
+mod series;
 mod state;
 pub(crate) mod trees;
 
 pub(crate) use apply::{Applied, Put, Writer, apply};
+pub(crate) use attachments::AttachmentRecord;
 pub(crate) use collections::CollectionRecord;
-pub(crate) use identities::{identity_values, set_identity};
+pub(crate) use counters::{CounterRecord, counter_key};
+pub(crate) use exchange::{
+    ClusterWide, ExchangeRecord, apply_cluster_wide, change_exchange, guard_key,
+    last_exchange_index,
+};
+pub(crate) use identities::{identity_values, next_identity, set_identity};
+pub(crate) use revisions::{
+    configuration_key, decode_configuration, revision_key, store_configuration,
+};
+pub(crate) use series::{SeriesRecord, decode_entry as decode_series_entry, entry_key, key_time};
 pub(crate) use state::State;

@@ -2,7 +2,7 @@
 
 use jackdaw_storage::{PageRead, Tree, WriteTransaction};
 
-use super::trees::SETTINGS;
+use super::trees::{SETTINGS, number_at};
 use crate::error::{ReadError, WriteError};
 use jackdaw_query::{DocumentNumber, Etag};
 
@@ -28,11 +28,7 @@ impl State {
 
     fn decode(bytes: &[u8]) -> Option<State> {
         let bytes: &[u8; LEN_BYTES] = bytes.try_into().ok()?;
-        let number = |at: usize| {
-            bytes[at..]
-                .first_chunk()
-                .map(|part| u64::from_le_bytes(*part))
-        };
+        let number = |at: usize| number_at(bytes, at);
         (bytes[0] == VERSION).then_some(())?;
         Some(State {
             last_etag: Etag(number(8)?),

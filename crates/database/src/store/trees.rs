@@ -27,6 +27,29 @@ pub(crate) const INDEXES: &str = "indexes";
 /// Name to value, one of each kind.
 pub(crate) const SETTINGS: &str = "settings";
 
+/// Document number and counter name in lower case to counter. Made when first used, as those below.
+pub(crate) const COUNTERS: &str = "counters";
+/// Document number and name in lower case to attachment.
+pub(crate) const ATTACHMENTS: &str = "attachments";
+/// Hash, or name of an upload, to content: a tree of streams.
+pub(crate) const ATTACHMENT_CONTENT: &str = "attachment_content";
+/// Hash to number of attachments and revisions with that content.
+pub(crate) const ATTACHMENT_USES: &str = "attachment_uses";
+/// Document number and name in lower case to record of a time series.
+pub(crate) const SERIES: &str = "time_series";
+/// Series number and time to entry of a time series.
+pub(crate) const SERIES_ENTRIES: &str = "time_series_entries";
+/// Lower-cased id to number of the owner of revisions.
+pub(crate) const REVISION_OWNERS: &str = "revision_owners";
+/// Owner and etag, both big-endian, to document record.
+pub(crate) const REVISIONS: &str = "revisions";
+/// Etag to owner of the revision.
+pub(crate) const REVISION_ETAGS: &str = "revision_etags";
+/// Etag to owner of the revision that says that a document was deleted.
+pub(crate) const REVISION_BIN: &str = "revision_bin";
+/// Key in lower case to value of compare-exchange.
+pub(crate) const EXCHANGE: &str = "compare_exchange";
+
 /// Width of the values of etag trees: a document number.
 pub(crate) const NUMBER_BYTES: u16 = 8;
 
@@ -45,6 +68,12 @@ pub(crate) fn decode_number(bytes: &[u8]) -> Result<DocumentNumber, ReadError> {
     let bytes =
         <[u8; 8]>::try_from(bytes).map_err(|_| ReadError::damaged("a stored document number"))?;
     Ok(DocumentNumber(u64::from_le_bytes(bytes)))
+}
+
+/// The number stored at `offset` of a record; `None` when the record ends before.
+pub(crate) fn number_at(record: &[u8], offset: usize) -> Option<u64> {
+    let bytes = record.get(offset..)?.first_chunk()?;
+    Some(u64::from_le_bytes(*bytes))
 }
 
 /// Makes the trees that readers expect.
@@ -74,4 +103,17 @@ pub(crate) fn tree<'t>(
     transaction
         .tree(name)?
         .ok_or_else(|| ReadError::damaged("the list of trees"))
+}
+
+/// Keys of a tree that begin with `prefix`; none when the tree was never used.
+pub(crate) fn keys_with_prefix(
+    transaction: &WriteTransaction,
+    name: &str,
+    prefix: &[u8],
+) -> Result<Vec<Vec<u8>>, StorageError> {
+    let Some(tree) = transaction.tree(name)? else {
+        return Ok(Vec::new());
+    };
+    let entries = tree.prefix(prefix)?;
+    entries.map(|entry| Ok(entry?.0.to_vec())).collect()
 }

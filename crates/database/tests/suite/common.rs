@@ -43,6 +43,7 @@ pub(crate) fn put(id: &str, collection: &str, body: &str) -> Command {
         body: json(body),
         metadata: Some(json(&format!(r#"{{"@collection":"{collection}"}}"#))),
         expected: None,
+        keeps_revision: false,
     }
 }
 
@@ -52,6 +53,7 @@ pub(crate) fn put_if(id: &str, body: &str, expected: &str) -> Command {
         body: json(body),
         metadata: None,
         expected: Some(expected.to_owned()),
+        keeps_revision: false,
     }
 }
 

@@ -20,6 +20,7 @@ fn a_document_comes_back_with_its_metadata_behind() {
         body: json(r#"{"b":1.10,"a":[null]}"#),
         metadata: Some(json(metadata)),
         expected: None,
+        keeps_revision: false,
     };
     let results = database.batch(vec![command]).unwrap();
     let CommandResult::Put {
@@ -159,6 +160,7 @@ fn ids_are_completed_by_the_database() {
             body: json("{}"),
             metadata: None,
             expected: None,
+            keeps_revision: false,
         };
         match database.batch(vec![command]).unwrap().remove(0) {
             CommandResult::Put { id, .. } => id,

@@ -2,10 +2,13 @@
 //!
 //! `model` compares with plain maps over random changes, reopening and power loss; `documents`
 //! proves single facts about changes and listings; `sets` about databases as a whole; `imports`
-//! about bulk import, `queries` about indexes.
+//! about bulk import, `queries` about indexes, `beside` about what documents have beside their
+//! bodies, revisions and compare-exchange, `backups` about backups of a data directory.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod backups;
+mod beside;
 mod common;
 mod documents;
 mod imports;

@@ -140,6 +140,7 @@ fn random_batch(rng: &mut Rng, model: &Model) -> (Vec<Command>, Option<Model>) {
             body: json(&body),
             metadata: Some(json(&format!(r#"{{"@collection":"{collection}","k":1}}"#))),
             expected: None,
+            keeps_revision: false,
         });
     }
     (commands, (!is_refused).then_some(after))

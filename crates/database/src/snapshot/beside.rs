@@ -1,0 +1,129 @@
+//! Reading what documents have beside their bodies, and values of compare-exchange.
+
+use jackdaw_base::lowercase::lowercase;
+
+use super::view::Snapshot;
+use crate::command::CounterValue;
+use crate::error::ReadError;
+use crate::exchange::ExchangeValue;
+use crate::store::trees::{COUNTERS, EXCHANGE, SETTINGS, number_key, tree};
+use crate::store::{CounterRecord, ExchangeRecord, counter_key, guard_key, last_exchange_index};
+use jackdaw_query::DocumentNumber;
+
+impl Snapshot {
+    /// Counters of a document by name; `None` for those it does not have. Names are given back as
+    /// they were asked for.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn counters(
+        &self,
+        number: DocumentNumber,
+        names: &[&str],
+    ) -> Result<Vec<Option<CounterValue>>, ReadError> {
+        let Some(counters) = self.transaction.tree(COUNTERS)? else {
+            return Ok(vec![None; names.len()]);
+        };
+        let find = |name: &&str| {
+            let bytes = counters.get(&counter_key(number, name))?;
+            let record = bytes.map(CounterRecord::decode).transpose()?;
+            Ok(record.map(|record| CounterValue {
+                name: (*name).to_owned(),
+                value: record.value,
+            }))
+        };
+        names.iter().map(find).collect()
+    }
+
+    /// All counters of a document, in the order of their lower-cased names.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn all_counters(&self, number: DocumentNumber) -> Result<Vec<CounterValue>, ReadError> {
+        let Some(counters) = self.transaction.tree(COUNTERS)? else {
+            return Ok(Vec::new());
+        };
+        let read = |entry: Result<(_, &[u8]), jackdaw_storage::StorageError>| {
+            let record = CounterRecord::decode(entry?.1)?;
+            Ok(CounterValue {
+                name: record.name.to_owned(),
+                value: record.value,
+            })
+        };
+        counters.prefix(&number_key(number))?.map(read).collect()
+    }
+
+    /// Number of counters of all documents. O(1).
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn counter_count(&self) -> Result<u64, ReadError> {
+        let counters = self.transaction.tree(COUNTERS)?;
+        Ok(counters.map_or(0, |counters| counters.len()))
+    }
+
+    /// The value of compare-exchange under a key, in any letter case.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn exchange_value(&self, key: &str) -> Result<Option<ExchangeValue>, ReadError> {
+        let Some(exchange) = self.transaction.tree(EXCHANGE)? else {
+            return Ok(None);
+        };
+        let bytes = exchange.get(lowercase(key).as_bytes())?;
+        bytes.map(exchange_value).transpose()
+    }
+
+    /// Values of compare-exchange whose keys begin with `prefix`, in any letter case, by key.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn exchange_values(
+        &self,
+        prefix: &str,
+        start: usize,
+        page_size: usize,
+    ) -> Result<Vec<ExchangeValue>, ReadError> {
+        let Some(exchange) = self.transaction.tree(EXCHANGE)? else {
+            return Ok(Vec::new());
+        };
+        let entries = exchange.prefix(lowercase(prefix).as_bytes())?;
+        let page = entries.skip(start).take(page_size);
+        page.map(|entry| exchange_value(entry?.1)).collect()
+    }
+
+    /// The index of the cluster-wide transaction that changed a document last.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn guard_of(&self, id: &str) -> Result<Option<u64>, ReadError> {
+        let value = self.exchange_value(&guard_key(id))?;
+        Ok(value.map(|value| value.index))
+    }
+
+    /// Index of the last change of a value of compare-exchange; 0 when there never was one.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn exchange_index(&self) -> Result<u64, ReadError> {
+        last_exchange_index(&tree(&self.transaction, SETTINGS)?)
+    }
+
+    /// Number of values of compare-exchange. O(1).
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn exchange_count(&self) -> Result<u64, ReadError> {
+        let exchange = self.transaction.tree(EXCHANGE)?;
+        Ok(exchange.map_or(0, |exchange| exchange.len()))
+    }
+}
+
+fn exchange_value(bytes: &[u8]) -> Result<ExchangeValue, ReadError> {
+    let record = ExchangeRecord::decode(bytes)?;
+    Ok(ExchangeValue {
+        key: record.key.to_owned(),
+        index: record.index,
+        value: record.value.to_buf(),
+    })
+}
