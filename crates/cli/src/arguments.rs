@@ -4,7 +4,9 @@ use clap::{Parser, Subcommand};
 
 use crate::bench::journal::JournalArguments;
 use crate::bench::storage::StorageArguments;
+use crate::commands::backup::{BackupArguments, RestoreArguments};
 use crate::commands::check::CheckArguments;
+use crate::commands::compact::CompactArguments;
 use crate::commands::demo::DemoArguments;
 use crate::commands::doctor::DoctorArguments;
 use crate::commands::export::ExportArguments;
@@ -47,6 +49,14 @@ pub(crate) enum Command {
     /// Ends with 0 when all is well, 1 when there is damage (each place is named), 2 when the
     /// files cannot be looked at.
     Check(CheckArguments),
+    /// Back a data directory up: as a whole, or what was written since.
+    ///
+    /// Every page is verified before the backup counts. Indexes are left out.
+    Backup(BackupArguments),
+    /// Make a data directory from a backup, as of its end or of a time.
+    Restore(RestoreArguments),
+    /// Rewrite the files of databases without free space, so that they take less of the disk.
+    Compact(CompactArguments),
     /// Judge the limits of the machine, the durability of the disk, and the configuration.
     Doctor(DoctorArguments),
     /// Measure.

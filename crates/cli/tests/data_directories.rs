@@ -5,7 +5,7 @@ mod common;
 
 use std::fs;
 
-use common::{TestDirectory, demo_archive, import, jackdaw};
+use common::{TestDirectory, demo_archive, export, import, jackdaw};
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_database::{DatabaseOptions, DatabaseSet};
 use jackdaw_io::RealVfs;
@@ -56,6 +56,33 @@ fn check_names_each_damaged_page() {
     ] {
         assert!(run.out.contains(page), "{}", run.out);
     }
+}
+
+#[test]
+fn export_saves_what_a_damaged_file_has_left() {
+    let directory = TestDirectory::new();
+    let data = directory.text("data");
+    let archive = directory.file("albums.tar", demo_archive(300));
+    import("freedb", &archive, &data, &[]).ok();
+    let all = export(&data).len();
+    let file = format!("{data}/databases/1/documents/data.jd");
+    let sound = fs::read(&file).unwrap();
+    let mut partial = 0;
+    for page in 2..12 {
+        let mut bytes = sound.clone();
+        bytes[page * 8192 + 4000] ^= 1;
+        fs::write(&file, bytes).unwrap();
+        let arguments = ["--database", "music", "--data", &data, "-o", "-"];
+        let run = jackdaw(&[&["export", "--skip-damaged"], &arguments[..]].concat());
+        let saved = run.out.lines().count();
+        if run.code == 1 && saved > 0 {
+            assert!(saved < all, "page {page}");
+            let missing = format!("{} documents could not be read", all - saved);
+            assert!(run.err.contains(&missing), "page {page}: {}", run.err);
+            partial += 1;
+        }
+    }
+    assert!(partial > 0, "none of ten damaged pages holds documents");
 }
 
 #[test]

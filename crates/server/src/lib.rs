@@ -9,6 +9,7 @@
 mod config;
 mod http;
 mod live;
+mod maintenance;
 mod rates;
 pub mod router;
 mod routes;

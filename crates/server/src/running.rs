@@ -83,6 +83,7 @@ impl Server {
         let (stop, stopping) = watch::channel(false);
         let shared = Arc::new(Shared::new(config, address, stopping.clone(), databases));
         runtime.spawn(crate::live::run(shared.clone()));
+        runtime.spawn(crate::maintenance::run(shared.clone()));
         let serving = runtime.spawn(http::serve(shared, listener, stopping));
         tracing::info!(%address, "listening");
         Ok(Running {

@@ -2,9 +2,10 @@
 //!
 //! Made once by `Server::start`, read by every request; only counters and databases change.
 
+use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use jackdaw_database::DatabaseSet;
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) started: Instant,
     pub(crate) databases: Arc<DatabaseSet>,
+    /// Lower-cased names of databases that were told not to serve.
+    disabled: RwLock<HashSet<String>>,
     pub(crate) live: Live,
     pub(crate) operations: Operations,
     /// Names this server among others; new at each start.
@@ -48,12 +51,33 @@ impl Shared {
             router,
             stopping,
             started: Instant::now(),
+            disabled: RwLock::new(routes::disabled_databases(&databases)),
             databases,
             live: Live::default(),
             operations: Operations::default(),
             server_id: random_uuid(),
             topology_id: random_uuid(),
         }
+    }
+}
+
+impl Shared {
+    /// Whether a database was told not to serve.
+    pub(crate) fn is_disabled(&self, name: &str) -> bool {
+        let disabled = self.disabled.read().unwrap_or_else(PoisonError::into_inner);
+        !disabled.is_empty() && disabled.contains(&name.to_lowercase())
+    }
+
+    /// Keeps that a database serves, or does not.
+    pub(crate) fn note_disabled(&self, name: &str, is_disabled: bool) {
+        let mut disabled = self
+            .disabled
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        match is_disabled {
+            true => disabled.insert(name.to_lowercase()),
+            false => disabled.remove(&name.to_lowercase()),
+        };
     }
 }
 

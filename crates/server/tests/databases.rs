@@ -250,3 +250,53 @@ fn settings_and_health_of_a_new_database() {
     let message = "Query string id is mandatory, but wasn't specified.";
     refused(&unasked, 500, "System.ArgumentException", message);
 }
+
+#[test]
+fn a_disabled_database_refuses_until_it_is_enabled() {
+    let (_running, mut connection) = support::start_with_database();
+    let names = r#"{"DatabaseNames":["DB1"]}"#;
+    let disabled = connection.post("/admin/databases/disable", names).json();
+    assert_eq!(disabled["Status"][0]["Disabled"], true);
+    let refused = connection.get("/databases/db1/docs?id=a");
+    assert_eq!(refused.status, 503);
+    let kind = "Raven.Client.Exceptions.Database.DatabaseDisabledException";
+    assert_eq!(refused.json()["Type"], kind);
+    assert_eq!(connection.get("/topology?name=db1").status, 200);
+    let enabled = connection.post("/admin/databases/enable", names).json();
+    assert_eq!(enabled["Status"][0]["Success"], true);
+    assert_eq!(connection.get("/databases/db1/stats").status, 200);
+}
+
+#[test]
+fn settings_for_clients_and_names_of_values_come_back() {
+    let (_running, mut connection) = support::start_with_database();
+    let path = "/databases/db1/configuration/client";
+    assert_eq!(connection.get(path).json()["Etag"], -2);
+    let settings = r#"{"Etag":1,"Disabled":true,"MaxNumberOfRequestsPerSession":80}"#;
+    let set = connection.put("/databases/db1/admin/configuration/client", settings);
+    assert_eq!(set.status, 201, "{}", set.text());
+    let found = connection.get(path).json();
+    assert_eq!(found["Configuration"]["MaxNumberOfRequestsPerSession"], 80);
+    assert_eq!(found["Configuration"]["Etag"], found["Etag"]);
+    let names = r#"{"Collection":"Cars","TimeSeries":"H","ValueNames":["A"],"Update":false}"#;
+    let path = "/databases/db1/timeseries/names/config";
+    assert_eq!(connection.post(path, names).status, 200);
+    assert_eq!(connection.post(path, names).status, 500);
+    let found = connection.get("/databases/db1/timeseries/config").json();
+    assert_eq!(found["NamedValues"]["Cars"]["H"], serde_json::json!(["A"]));
+}
+
+#[test]
+fn metrics_tell_what_the_disk_of_each_open_database_took() {
+    let (_running, mut connection) = start_with_database();
+    connection.put("/databases/db1/docs?id=a", "{}");
+    let answer = connection.get("/jackdaw/metrics");
+    assert_eq!(answer.status, 200);
+    let text = answer.text();
+    let count = text.lines().find(|line| {
+        line.starts_with("jackdaw_io_seconds_count{") && line.contains("kind=\"journal_write\"")
+    });
+    let count = count.unwrap().rsplit(' ').next().unwrap();
+    assert!(count.parse::<u64>().unwrap() > 0, "{text}");
+    assert!(text.contains("quantile=\"0.999\""), "{text}");
+}

@@ -257,7 +257,7 @@ fn mistakes_are_refused_as_recorded() {
     assert_eq!((missing.status, missing.body.len()), (404, 0));
     let unserved = ask(
         &mut connection,
-        &json!({ "Query": "from Cars group by G select count()" }),
+        &json!({ "Query": "from Cars include timings()" }),
     );
     assert_eq!(unserved.json()["Type"], "System.NotSupportedException");
     let parameters = ask(
@@ -458,4 +458,40 @@ fn what_a_query_finds_is_deleted_as_an_operation() {
     assert_eq!(killed.status, 204);
     let unknown = connection.post("/databases/db1/operations/kill?id=99", "");
     assert_eq!(unknown.json()["Message"], "Operation 99 was not registered");
+}
+
+#[test]
+fn rows_are_made_by_scripts_and_loaded_documents() {
+    let (_server, mut connection) = start();
+    let text = "declare function shout(t) { return t.toUpperCase() }
+        from Cars as c where c.F = 1 load c.Owner as o
+        select { N: shout(c.Name), O: o.Name, Gone: c.No.Where }";
+    let answer = ask(&mut connection, &json!({ "Query": text }));
+    let row = answer.json()["Results"][0].clone();
+    assert_eq!(
+        (&row["N"], &row["O"], &row["Gone"]),
+        (&json!("ALPHA"), &json!("Oslo"), &Value::Null)
+    );
+    assert_eq!(row["@metadata"]["@projection"], true);
+    let failing = json!({ "Query": "from Cars as c select { X: (() => { throw 'no' })() }" });
+    let answer = ask(&mut connection, &failing);
+    let kind = "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
+    assert_eq!((answer.status, &answer.json()["Type"]), (500, &json!(kind)));
+}
+
+#[test]
+fn groups_are_told_as_recorded() {
+    let (_server, mut connection) = start();
+    let text = "from Cars group by G where count() > 1 select G, count() as C";
+    let answer = ask(&mut connection, &json!({ "Query": text }));
+    let body = answer.json();
+    let row = json!({
+        "G": "x", "C": 2, "@metadata": { "@projection": true, "@change-vector": null },
+    });
+    assert_eq!(body["Results"], json!([row]));
+    assert_eq!(
+        (&body["TotalResults"], &body["IsStale"]),
+        (&json!(1), &json!(false))
+    );
+    assert_eq!(body["IndexName"], "Auto/Cars/ByCountReducedByG");
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use jackdaw_base::hash::xxh3_64_parts;
-use jackdaw_database::PrefixQuery;
+use jackdaw_database::{DocumentRow, PrefixQuery, ReadError};
 use jackdaw_document::{Document, Limits, Object, Parser, write_document};
 
 use super::target::{Location, Target, local, remote};
@@ -39,6 +39,10 @@ pub(crate) struct ExportArguments {
     /// Where to write; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Leave out what cannot be read in a damaged directory, and tell how much that was. Documents
+    /// come in the order in which they were first stored; the exit code is 1.
+    #[arg(long, requires = "data", conflicts_with = "url")]
+    skip_damaged: bool,
 }
 
 /// Exports and tells what was written.
@@ -64,6 +68,14 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<()> {
         duration(started.elapsed()),
         total.hash
     );
+    if let Some(damage) = total.damage {
+        anyhow::bail!(
+            "{} could not be read and left out, first because {}: run `jackdaw check`, and restore \
+             those from a backup",
+            counted(damage.documents, "document"),
+            damage.first
+        );
+    }
     Ok(())
 }
 
@@ -100,18 +112,39 @@ fn export(arguments: &ExportArguments, out: impl Write) -> anyhow::Result<Totals
     let name = &arguments.target.database;
     match arguments.target.place.location() {
         Location::Server(url) => export_server(url, name, &mut writer)?,
-        Location::Directory(directory) => export_directory(directory, name, &mut writer)?,
+        Location::Directory(directory) => {
+            export_directory(directory, name, arguments.skip_damaged, &mut writer)?;
+        }
     }
     writer.finish()
 }
 
 /// What was exported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Totals {
     documents: u64,
     len_bytes: u64,
     /// Sum of the hashes of all documents, so that their order does not matter.
     hash: u64,
+    damage: Option<Damage>,
+}
+
+/// What could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Damage {
+    documents: u64,
+    /// The first reason.
+    first: String,
+}
+
+impl Totals {
+    fn skip(&mut self, error: &ReadError) {
+        let damage = self.damage.get_or_insert_with(|| Damage {
+            documents: 0,
+            first: error.to_string(),
+        });
+        damage.documents += 1;
+    }
 }
 
 /// Writes lines and adds them up.
@@ -130,6 +163,10 @@ impl<W: Write> ExportWriter<W> {
             line: Vec::new(),
             total: Totals::default(),
         }
+    }
+
+    fn row(&mut self, row: &DocumentRow<'_>) -> std::io::Result<()> {
+        self.document(row.id(), row.collection(), row.metadata(), row.body())
     }
 
     fn document(
@@ -165,20 +202,29 @@ impl<W: Write> ExportWriter<W> {
         self.out
             .flush()
             .context("cannot write the last documents")?;
-        Ok(self.total)
+        Ok(std::mem::take(&mut self.total))
     }
 }
 
 fn export_directory<W: Write>(
     directory: &Path,
     name: &str,
+    skip_damaged: bool,
     writer: &mut ExportWriter<W>,
 ) -> anyhow::Result<()> {
     let local = local(directory, name)?;
     let snapshot = local.database.read()?;
+    if skip_damaged {
+        for row in snapshot.readable() {
+            match row {
+                Ok(row) => writer.row(&row)?,
+                Err(error) => writer.total.skip(&error),
+            }
+        }
+        return Ok(());
+    }
     for row in snapshot.by_prefix(&PrefixQuery::default())? {
-        let row = row?;
-        writer.document(row.id(), row.collection(), row.metadata(), row.body())?;
+        writer.row(&row?)?;
     }
     Ok(())
 }

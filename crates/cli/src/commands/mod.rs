@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
+pub(crate) mod backup;
 pub(crate) mod check;
+pub(crate) mod compact;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod export;
@@ -31,6 +33,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Import(arguments) => import::run(arguments)?,
         Command::Export(arguments) => export::run(&arguments)?,
         Command::Check(arguments) => return Ok(check::run(&arguments)),
+        Command::Backup(arguments) => backup::back_up(&arguments)?,
+        Command::Restore(arguments) => backup::restore(&arguments)?,
+        Command::Compact(arguments) => compact::run(&arguments)?,
         Command::Doctor(arguments) => return Ok(doctor::run(&arguments)),
         Command::Bench(Bench::Journal(arguments)) => bench::journal::run(&arguments)?,
         Command::Bench(Bench::Storage(arguments)) => bench::storage::run(&arguments)?,

@@ -53,6 +53,7 @@ impl DocumentBatch for LocalBatch {
                     body: document.body.to_buf(),
                     metadata: Some(with_collection(metadata, document.collection)?),
                     expected: None,
+                    keeps_revision: false,
                 };
                 match self.parts.last_mut() {
                     Some(Part::WithMetadata(commands)) => commands.push(command),

@@ -2,6 +2,7 @@
 
 pub mod failure;
 pub mod numbers;
+pub(crate) mod progress;
 pub mod rows;
 pub(crate) mod say;
 pub mod table;

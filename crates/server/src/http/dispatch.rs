@@ -13,12 +13,13 @@
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::upgrade::OnUpgrade;
 use hyper::{Request, Response, StatusCode, Uri};
 
 use super::body::{self, BodyLimits};
@@ -64,6 +65,8 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     /// Turns true when the client went away before its answer began: long work may end then.
     pub(crate) abandoned: Arc<AtomicBool>,
+    /// The connection itself, when the client asked for another protocol.
+    upgrade: Mutex<Option<OnUpgrade>>,
 }
 
 /// Raises the flag of a request whose answer nobody waits for any more: the connection's task drops
@@ -88,6 +91,12 @@ impl Drop for Waiter {
 }
 
 impl Call {
+    /// The connection, to go on with in another protocol after the answer.
+    pub(crate) fn take_upgrade(&self) -> Option<OnUpgrade> {
+        let mut upgrade = self.upgrade.lock().unwrap_or_else(PoisonError::into_inner);
+        upgrade.take()
+    }
+
     /// The query string.
     pub(crate) fn query(&self) -> QueryString<'_> {
         QueryString(self.uri.query().unwrap_or(""))
@@ -129,7 +138,8 @@ pub(super) async fn answer(
     peer: SocketAddr,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
-    let (head, incoming) = request.into_parts();
+    let (mut head, incoming) = request.into_parts();
+    let upgrade = Mutex::new(head.extensions.remove::<OnUpgrade>());
     let accepts_gzip = accepts_gzip(&head.headers) && wants_compression(&shared, peer);
     let (mut reply, tag) = match route(&shared, head.method.as_str(), head.uri.path()) {
         Ok((handler, verb, captures)) => {
@@ -144,6 +154,7 @@ pub(super) async fn answer(
                 captures,
                 body,
                 abandoned: Arc::default(),
+                upgrade,
             };
             let tag = crate::routes::database_tag(&call);
             let outcome = receive(handler, call, incoming).await;
@@ -187,6 +198,7 @@ pub(crate) async fn answer_inner(
                 captures,
                 body,
                 abandoned: Arc::default(),
+                upgrade: Mutex::default(),
             };
             run(handler, Arc::new(call)).await
         }

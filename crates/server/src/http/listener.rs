@@ -100,7 +100,9 @@ async fn connection(
         let shared = shared.clone();
         async move { Ok::<_, Infallible>(dispatch::answer(shared, peer, request).await) }
     });
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let connection = builder
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,

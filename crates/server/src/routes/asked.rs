@@ -1,11 +1,11 @@
 //! A query as a client sends it: in a JSON body, or in the URL.
 //!
-//! Used by `queries`, `streams` and `deletion`.
+//! Used by `queries`, `streams` and `by_query`.
 
 use std::time::Duration;
 
 use jackdaw_database::QueryRequest;
-use jackdaw_document::{Builder, DocumentBuf, Limits, Object, Value};
+use jackdaw_document::{DocumentBuf, Limits, Object, Value};
 
 use super::input;
 use crate::http::Call;
@@ -85,7 +85,11 @@ impl Asked {
 
     pub(super) fn from_body(call: &Call) -> Result<Asked, WireError> {
         let mut parser = input::parser(call);
-        let body = input::object(call, &mut parser)?;
+        Asked::from_object(input::object(call, &mut parser)?)
+    }
+
+    /// A query as an object of JSON, inside the body or all of it.
+    pub(super) fn from_object(body: Object<'_>) -> Result<Asked, WireError> {
         let Some(text) = input::text(body, "Query")?.filter(|text| !text.trim().is_empty()) else {
             let message = "Index query does not contain 'Query' field.";
             return Err(WireError::new(kind::INVALID_DATA, message));
@@ -96,21 +100,12 @@ impl Asked {
         let parameters = body.get("QueryParameters").filter(|value| !value.is_null());
         Ok(Asked {
             text: text.to_owned(),
-            parameters: parameters.map(copied),
+            parameters: parameters.map(input::copied),
             start: number(body, "Start"),
             page_size: number(body, "PageSize"),
             wait: (waits == Some(true)).then(|| timeout(body)),
         })
     }
-}
-
-/// A part of the body as a document of its own.
-fn copied(value: Value<'_>) -> DocumentBuf {
-    let mut builder = Builder::new();
-    builder.value(value);
-    builder
-        .finish()
-        .expect("one value makes a complete document")
 }
 
 fn number(body: Object<'_>, name: &str) -> Option<u64> {

@@ -9,73 +9,115 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use hyper::header::CONTENT_TYPE;
-use jackdaw_database::{Command, CommandResult};
+use jackdaw_database::{
+    AttachmentContent, Command, CommandResult, Flags, GuardedDocument, guard_index,
+};
 use jackdaw_document::{
     ArrayWriter, Object, ObjectWriter, Parser, Value, split_metadata, write_object,
 };
 
-use super::{failure, input, writing};
+use super::queries::long;
+use super::{attachments, compare_exchange, counters, failure, input, patches, series, writing};
 use crate::http::{Call, Pending, Reply};
-use crate::wire::{WireError, kind};
+use crate::wire::{WireError, kind, multipart};
 
-/// Command types of the protocol that are not served.
-const UNSERVED: &[&str] = &[
-    "PATCH",
-    "BatchPATCH",
-    "JsonPatch",
-    "AttachmentPUT",
-    "AttachmentDELETE",
-    "AttachmentCOPY",
-    "AttachmentMOVE",
-    "Counters",
-    "TimeSeries",
-    "TimeSeriesWithIncrements",
-    "TimeSeriesCopy",
-    "ForceRevisionCreation",
-];
 /// Dropped without a result outside cluster-wide transactions, as by the reference.
 const CLUSTER_WIDE_ONLY: &[&str] = &["CompareExchangePUT", "CompareExchangeDELETE"];
+
+/// The commands of a request.
+struct Batch {
+    commands: Vec<Command>,
+    /// Documents to be guarded, when the transaction is cluster-wide.
+    cluster_wide: Option<Vec<GuardedDocument>>,
+}
 
 /// `POST /databases/*/bulk_docs`
 pub(super) fn bulk_docs(call: Arc<Call>) -> Pending {
     Box::pin(async move {
         let database = super::database_soon(&call).await?;
-        let commands = writing::prepare(&call, read_commands).await?;
+        let batch = writing::prepare(&call, read_batch).await?;
+        let Batch {
+            commands,
+            cluster_wide,
+        } = batch;
         if commands.is_empty() {
-            return Ok(reply(&[]));
+            return Ok(reply(&[], None));
         }
-        let results = writing::submit(&database, commands).await?;
+        let (index, results) = match cluster_wide {
+            None => (None, writing::submit(&database, commands).await?),
+            Some(guarded) => {
+                let done = writing::submit_cluster_wide(&database, commands, guarded).await?;
+                (Some(done.0), done.1)
+            }
+        };
         writing::wait_as_asked(&call, &database).await?;
-        Ok(reply(&results))
+        Ok(reply(&results, index))
     })
 }
 
 /// The commands of the body, checked.
-fn read_commands(call: &Call) -> Result<Vec<Command>, WireError> {
-    let content_type = call.header(&CONTENT_TYPE).unwrap_or("");
-    if content_type.starts_with("multipart/") {
-        return Err(unserved("AttachmentPUT"));
-    }
+fn read_batch(call: &Call) -> Result<Batch, WireError> {
+    let boundary = call.header(&CONTENT_TYPE).and_then(multipart::boundary);
+    let mut parts = match boundary {
+        Some(boundary) => multipart::parts(&call.body, boundary)?.into_iter(),
+        None => vec![&call.body[..]].into_iter(),
+    };
     let mut parser = input::parser(call);
-    let body = input::object(call, &mut parser)?;
-    if input::text(body, "TransactionMode")? == Some("ClusterWide") {
-        let message = "Cluster-wide transactions are not supported by this server. Save without \
-                       TransactionMode.";
-        return Err(WireError::new(kind::NOT_SUPPORTED, message));
-    }
+    let body = input::object_in(parts.next().unwrap_or_default(), &mut parser)?;
+    let is_cluster_wide = input::text(body, "TransactionMode")? == Some("ClusterWide");
     let Some(list) = body.get("Commands").and_then(|list| list.as_array()) else {
         let message = "Expected String , but got EndObject";
         return Err(WireError::new(kind::INVALID_OPERATION, message));
     };
     let mut spare = Parser::default();
     let mut commands = Vec::with_capacity(list.len());
+    let mut guarded = Vec::new();
+    let is_guarding = is_cluster_wide && !call.query().flag("disableAtomicDocumentWrites");
     for item in list.iter() {
-        commands.extend(read_command(item, &mut spare)?);
+        let object = item.as_object().filter(|_| !is_cluster_wide);
+        let patch = object.map_or(Ok(None), |item| patches::read_commands(item, &mut spare))?;
+        if let Some(several) = patch {
+            commands.extend(several);
+            continue;
+        }
+        let command = read_command(item, is_cluster_wide, &mut parts, &mut spare)?;
+        if is_guarding && let Some(command) = &command {
+            guarded.extend(guard(item, command)?);
+        }
+        commands.extend(command);
     }
-    Ok(commands)
+    let cluster_wide = is_cluster_wide.then_some(guarded);
+    Ok(Batch {
+        commands,
+        cluster_wide,
+    })
 }
 
-fn read_command(item: Value<'_>, spare: &mut Parser) -> Result<Option<Command>, WireError> {
+/// What a cluster-wide transaction checks of the document that a command changes.
+fn guard(item: Value<'_>, command: &Command) -> Result<Option<GuardedDocument>, WireError> {
+    let (id, delete) = match command {
+        Command::Put { id: Some(id), .. } => (id, false),
+        Command::Delete { id, .. } => (id, true),
+        _ => return Ok(None),
+    };
+    let vector = |name| {
+        item.as_object()
+            .map_or(Ok(None), |item| input::text(item, name))
+    };
+    let known = vector("OriginalChangeVector")?.or(vector("ChangeVector")?);
+    Ok(Some(GuardedDocument {
+        id: id.clone(),
+        index: known.and_then(guard_index),
+        delete,
+    }))
+}
+
+fn read_command(
+    item: Value<'_>,
+    is_cluster_wide: bool,
+    contents: &mut std::vec::IntoIter<&[u8]>,
+    spare: &mut Parser,
+) -> Result<Option<Command>, WireError> {
     let untyped = || {
         WireError::new(
             kind::INVALID_OPERATION,
@@ -90,8 +132,29 @@ fn read_command(item: Value<'_>, spare: &mut Parser) -> Result<Option<Command>, 
             let expected = input::text(command, "ChangeVector")?.map(str::to_owned);
             Ok(Some(Command::Delete { id, expected }))
         }
-        known if CLUSTER_WIDE_ONLY.contains(&known) => Ok(None),
-        known if UNSERVED.contains(&known) => Err(unserved(known)),
+        known if CLUSTER_WIDE_ONLY.contains(&known) && !is_cluster_wide => Ok(None),
+        "CompareExchangePUT" => compare_exchange::read_put(command).map(Some),
+        "CompareExchangeDELETE" => compare_exchange::read_delete(command).map(Some),
+        other if is_cluster_wide => {
+            let message =
+                format!("The command type {other} is not supported in a cluster transaction.");
+            Err(WireError::new(kind::NOT_SUPPORTED, message))
+        }
+        "Counters" => counters::read_command(command).map(Some),
+        "TimeSeries" | "TimeSeriesWithIncrements" => series::read_command(command).map(Some),
+        "TimeSeriesCopy" => series::read_copy(command).map(Some),
+        "ForceRevisionCreation" => {
+            let id = input::text(command, "Id")?.unwrap_or("").to_owned();
+            Ok(Some(Command::ForceRevision { id }))
+        }
+        "AttachmentPUT" => {
+            let content = contents.next();
+            let content = content.map(|bytes| AttachmentContent::from_bytes(bytes.to_vec()));
+            attachments::read_command("AttachmentPUT", command, content).map(Some)
+        }
+        known @ ("AttachmentDELETE" | "AttachmentCOPY" | "AttachmentMOVE") => {
+            attachments::read_command(known, command, None).map(Some)
+        }
         unknown => {
             let message = format!("Invalid command type: {unknown}");
             Err(WireError::new(kind::INVALID_COMMAND, message))
@@ -102,6 +165,7 @@ fn read_command(item: Value<'_>, spare: &mut Parser) -> Result<Option<Command>, 
 /// An element of a bulk insert: a document to store, or a sign of life.
 pub(super) fn read_insert(
     item: Value<'_>,
+    content: Option<Vec<u8>>,
     spare: &mut Parser,
 ) -> Result<Option<Command>, WireError> {
     let kind_of = item
@@ -110,6 +174,12 @@ pub(super) fn read_insert(
         .transpose()?;
     match (item.as_object(), kind_of.flatten()) {
         (Some(command), Some("PUT")) => read_put(command, spare).map(Some),
+        (Some(command), Some("Counters")) => counters::read_command(command).map(Some),
+        (Some(command), Some("TimeSeriesBulkInsert")) => series::read_command(command).map(Some),
+        (Some(command), Some("AttachmentPUT")) => {
+            let content = content.map(AttachmentContent::from_bytes);
+            attachments::read_command("AttachmentPUT", command, content).map(Some)
+        }
         (_, Some("HeartBeat")) => Ok(None),
         (_, other) => {
             let message = format!(
@@ -143,35 +213,35 @@ fn read_put(command: Object<'_>, spare: &mut Parser) -> Result<Command, WireErro
         body: split.body.to_buf(),
         metadata: split.metadata.map(|metadata| metadata.to_buf()),
         expected: input::text(command, "ChangeVector")?.map(str::to_owned),
+        keeps_revision: input::text(command, "ForceRevisionCreationStrategy")? == Some("Before"),
     })
 }
 
-fn unserved(command: &str) -> WireError {
-    let message = format!(
-        "Commands of type '{command}' are not supported by this server; nothing of this batch was \
-         done. It supports PUT and DELETE."
-    );
-    WireError::new(kind::NOT_SUPPORTED, message)
-}
-
-fn reply(results: &[CommandResult]) -> Reply {
+fn reply(results: &[CommandResult], transaction_index: Option<u64>) -> Reply {
     let mut body = Vec::with_capacity(16 + results.len() * 192);
     write_object(&mut body, |object| {
         object.array("Results", |list| {
             results.iter().for_each(|result| push_result(list, result))
         });
+        if let Some(index) = transaction_index {
+            object.long("TransactionIndex", long(index));
+        }
     });
     Reply::json(StatusCode::CREATED, body)
 }
 
 /// Clients copy every member of a `PUT` result but `Type` into the document's metadata.
 fn push_result(list: &mut ArrayWriter<'_>, result: &CommandResult) {
+    if let CommandResult::Patch(outcome) = result {
+        return patches::push_result(list, outcome);
+    }
     list.object(|object: &mut ObjectWriter<'_>| match result {
         CommandResult::Put {
             id,
             change_vector,
             collection,
             last_modified,
+            flags,
             ..
         } => {
             object.string("Type", "PUT");
@@ -179,6 +249,9 @@ fn push_result(list: &mut ArrayWriter<'_>, result: &CommandResult) {
             object.string("@collection", collection);
             object.string("@change-vector", change_vector);
             object.string("@last-modified", &last_modified.to_string());
+            if *flags != Flags::default() {
+                object.string("@flags", &flags.text());
+            }
         }
         CommandResult::Delete { id, deleted } => {
             object.string("Id", id);
@@ -187,6 +260,60 @@ fn push_result(list: &mut ArrayWriter<'_>, result: &CommandResult) {
             if *deleted {
                 object.null("ChangeVector");
             }
+        }
+        CommandResult::ForceRevision {
+            id,
+            created,
+            change_vector,
+            last_modified,
+            flags,
+        } => {
+            object.bool("RevisionCreated", *created);
+            object.string("Type", "ForceRevisionCreation");
+            if *created {
+                object.string("@id", id);
+                object.string("@change-vector", change_vector);
+                object.string("@last-modified", &last_modified.to_string());
+                object.string("@flags", &flags.text());
+            }
+        }
+        CommandResult::Counters {
+            id,
+            counters,
+            change_vector,
+            document_change_vector,
+        } => {
+            object.string("Id", id);
+            object.string("ChangeVector", change_vector);
+            object.string("Type", "Counters");
+            object.object("CountersDetail", |details| {
+                details.array("Counters", |list| {
+                    counters::push_all(list, id, counters, None);
+                });
+            });
+            match document_change_vector {
+                Some(vector) => object.string("DocumentChangeVector", vector),
+                None => object.null("DocumentChangeVector"),
+            }
+        }
+        CommandResult::Attachment { .. } => attachments::push_result(object, result),
+        CommandResult::Series { id, change_vector } => {
+            object.string("Id", id);
+            object.string("ChangeVector", change_vector);
+            object.string("Type", "TimeSeries");
+        }
+        CommandResult::CompareExchange {
+            key,
+            index,
+            deleted,
+        } => {
+            let name = match deleted {
+                true => "CompareExchangeDELETE",
+                false => "CompareExchangePUT",
+            };
+            object.string("Type", name);
+            object.string("Key", key);
+            object.long("Index", long(*index));
         }
         // A command of a later version of the database, which this server does not send.
         _ => {}

@@ -83,7 +83,7 @@ async fn store_all(
     let mut storing: Option<Storing> = None;
     while let Some(piece) = feed.next().await? {
         elements.push(&piece)?;
-        if elements.ready_bytes() >= BATCH_BYTES {
+        if elements.ready_bytes() >= BATCH_BYTES && elements.content_left == 0 {
             settle(&mut storing, stored).await?;
             storing = Some(store(database, elements.take()));
         }
@@ -126,10 +126,12 @@ fn lost() -> WireError {
 struct Batch {
     text: Vec<u8>,
     ends: Vec<usize>,
+    /// Contents of attachments, and the positions of their elements.
+    contents: Vec<(usize, Vec<u8>)>,
 }
 
 impl Batch {
-    fn commands(&self) -> Result<Vec<Command>, WireError> {
+    fn commands(self) -> Result<Vec<Command>, WireError> {
         let limits = Limits {
             len_bytes_max: ELEMENT_BYTES_MAX,
             ..Limits::default()
@@ -137,12 +139,16 @@ impl Batch {
         let (mut parser, mut spare) = (Parser::new(limits), Parser::new(limits));
         let mut commands = Vec::with_capacity(self.ends.len());
         let mut start = 0;
-        for end in &self.ends {
+        let mut contents = self.contents.into_iter().peekable();
+        for (slot, end) in self.ends.iter().enumerate() {
             let text = &self.text[start..*end];
             let element = parser
                 .parse(text)
                 .map_err(|error| input::refused(&error, text))?;
-            commands.extend(batch::read_insert(element.root(), &mut spare)?);
+            let content = contents
+                .next_if(|(of, _)| *of == slot)
+                .map(|(_, content)| content);
+            commands.extend(batch::read_insert(element.root(), content, &mut spare)?);
             start = *end;
         }
         Ok(commands)
@@ -162,11 +168,14 @@ struct Elements {
     begun: bool,
     /// Whether `]` has been seen.
     ended: bool,
+    /// Bytes of the content of an attachment that are still to come.
+    content_left: usize,
 }
 
 impl Elements {
     fn ready_bytes(&self) -> usize {
-        self.ready.text.len()
+        let contents = self.ready.contents.iter().map(|(_, content)| content.len());
+        self.ready.text.len() + contents.sum::<usize>()
     }
 
     fn take(&mut self) -> Batch {
@@ -175,7 +184,12 @@ impl Elements {
 
     fn push(&mut self, piece: &[u8]) -> Result<(), WireError> {
         let mut start = None;
-        for (slot, byte) in piece.iter().enumerate() {
+        let mut slot = 0;
+        while let Some(byte) = piece.get(slot) {
+            if self.content_left > 0 {
+                slot += self.take_content(&piece[slot..]);
+                continue;
+            }
             if self.depth == 0 {
                 if self.between(*byte)? {
                     start = Some(slot);
@@ -184,8 +198,10 @@ impl Elements {
                 let begin = start.take().unwrap_or(0);
                 self.ready.text.append(&mut self.partial);
                 self.ready.text.extend_from_slice(&piece[begin..=slot]);
+                self.begin_content()?;
                 self.ready.ends.push(self.ready.text.len());
             }
+            slot += 1;
         }
         if self.depth > 0 {
             self.partial.extend_from_slice(&piece[start.unwrap_or(0)..]);
@@ -194,6 +210,49 @@ impl Elements {
             return Err(WireError::body_too_large(ELEMENT_BYTES_MAX));
         }
         Ok(())
+    }
+
+    /// Looks whether the element that ended is followed by the content of an attachment.
+    fn begin_content(&mut self) -> Result<(), WireError> {
+        let start = self.ready.ends.last().copied().unwrap_or(0);
+        let text = &self.ready.text[start..];
+        const MARK: &[u8] = b"\"AttachmentPUT\"";
+        if !text.windows(MARK.len()).any(|part| part == MARK) {
+            return Ok(());
+        }
+        let mut parser = Parser::default();
+        let element = parser
+            .parse(text)
+            .map_err(|error| input::refused(&error, text))?;
+        let element = element.root();
+        if element.get("Type").and_then(|name| name.as_str()) != Some("AttachmentPUT") {
+            return Ok(());
+        }
+        let len = element.get("ContentLength").and_then(|len| len.as_i64());
+        let len = len
+            .and_then(|len| usize::try_from(len).ok())
+            .ok_or_else(|| {
+                let message = "An attachment of a bulk insert needs its ContentLength.";
+                WireError::new(kind::INVALID_DATA, message)
+            })?;
+        if len > ELEMENT_BYTES_MAX {
+            return Err(WireError::body_too_large(ELEMENT_BYTES_MAX));
+        }
+        self.ready
+            .contents
+            .push((self.ready.ends.len(), Vec::new()));
+        self.content_left = len;
+        Ok(())
+    }
+
+    /// Takes bytes of a content; gives how many.
+    fn take_content(&mut self, piece: &[u8]) -> usize {
+        let count = piece.len().min(self.content_left);
+        if let Some((_, content)) = self.ready.contents.last_mut() {
+            content.extend_from_slice(&piece[..count]);
+        }
+        self.content_left -= count;
+        count
     }
 
     /// A byte between elements; true when it begins one.

@@ -65,7 +65,7 @@ fn described(call: &Call, name: &str) -> Result<Option<Value>, WireError> {
         "IndexingErrors": 0,
         "DocumentsCount": statistics.document_count,
         "IndexingStatus": "Running",
-        "Disabled": false,
+        "Disabled": found.record.is_disabled(),
         "LockMode": found.record.lock_mode(),
         "IsAdmin": true,
         "IsEncrypted": false,
@@ -247,6 +247,7 @@ pub(super) fn delete(call: &Call) -> Outcome {
             .delete(name)
             .map_err(|error| failure::set(name, &error))?
         {
+            call.shared.note_disabled(name, false);
             // Deleting takes the next index.
             index = i64::try_from(entry.index + 1)
                 .unwrap_or(i64::MAX)
@@ -283,10 +284,35 @@ pub(super) fn set_lock(call: &Call) -> Outcome {
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 
-/// `GET /databases/*/configuration/client`: -2 says that none was ever set.
-pub(super) fn client_configuration(call: &Call) -> Outcome {
-    super::database(call)?;
-    Ok(Reply::value(&json!({ "Etag": -2, "Configuration": null })))
+/// Sets a member of the record of the database that the route captured; gives the new index.
+pub(super) fn set_member(call: &Call, name: &str, value: Value) -> Result<u64, WireError> {
+    set_member_of(call, &call.part(0), name, value)
+}
+
+/// Sets a member of the record of a database; gives the new index.
+pub(super) fn set_member_of(
+    call: &Call,
+    database: &str,
+    name: &str,
+    value: Value,
+) -> Result<u64, WireError> {
+    let databases = &call.shared.databases;
+    let entry = databases.entry(database);
+    let entry = entry.ok_or_else(|| failure::no_database(database))?;
+    let record = StoredRecord::parse(&entry.record)?.with_member(name, value);
+    let set = databases.set_record(database, &record.to_text());
+    let index = set.map_err(|error| failure::set(database, &error))?;
+    call.shared.note_disabled(database, record.is_disabled());
+    Ok(index)
+}
+
+/// The index of the record of the database that the route captured, and a member of it.
+pub(super) fn member(call: &Call, name: &str) -> Result<(u64, Option<Value>), WireError> {
+    let database = call.part(0);
+    let entry = call.shared.databases.entry(&database);
+    let entry = entry.ok_or_else(|| failure::no_database(&database))?;
+    let record = StoredRecord::parse(&entry.record)?;
+    Ok((entry.index, record.member(name).cloned()))
 }
 
 /// `GET /databases/*/healthcheck`

@@ -13,22 +13,14 @@ use jackdaw_base::hash::xxh3_64;
 use jackdaw_database::{
     Command, CommandResult, DocumentRow, Etag, PrefixQuery, ReadError, Snapshot,
 };
-use jackdaw_document::{Path, write_object, write_string};
+use jackdaw_document::{Path, Value, write_object, write_string};
 
-use super::{failure, input, writing};
+use super::{compare_exchange, counters, failure, input, series, writing};
 use crate::http::{Call, ChunkWriter, Outcome, Pending, Reply};
 use crate::wire::{QueryString, WireError, kind};
 
 /// Parameters that ask for data this server does not hold.
-const UNSERVED_INCLUDES: &[&str] = &[
-    "counter",
-    "timeseries",
-    "timeseriestime",
-    "timeseriescount",
-    "cmpxchg",
-    "revisions",
-    "revisionsBefore",
-];
+const UNSERVED_INCLUDES: &[&str] = &["revisions", "revisionsBefore"];
 
 /// `GET /databases/*/docs`
 pub(super) fn get(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
@@ -66,18 +58,32 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
     let included = includes.gather(&snapshot, &found)?;
     let etag = match &found[..] {
         [Some(document)] if includes.is_empty() => document.change_vector(),
-        _ => hashed_etag(&found, &included),
+        _ if includes.has_beside() => {
+            // These change without the documents: only the whole database tells.
+            let exchange = snapshot
+                .exchange_index()
+                .map_err(|error| failure::read(&error))?;
+            let state = [snapshot.last_etag().0, exchange];
+            hashed_etag(&found, &included, &state)
+        }
+        _ => hashed_etag(&found, &included, &[]),
     };
     if not_modified(call, &etag, out) {
         return Ok(());
     }
     let metadata_only = query.flag("metadataOnly");
+    let is_cluster_wide = query
+        .first("txMode")
+        .is_some_and(|mode| mode.eq_ignore_ascii_case("ClusterWide"));
     out.buffer.extend_from_slice(b"{\"Results\":[");
     for (slot, document) in found.iter().enumerate() {
         if slot > 0 {
             out.buffer.push(b',');
         }
         match document {
+            Some(document) if is_cluster_wide => {
+                push_guarded(&snapshot, &mut out.buffer, document, metadata_only)?;
+            }
             Some(document) => push_document(&mut out.buffer, document, metadata_only),
             None => out.buffer.extend_from_slice(b"null"),
         }
@@ -99,7 +105,31 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
         }
         out.checkpoint()?;
     }
-    out.buffer.extend_from_slice(b"}}");
+    out.buffer.push(b'}');
+    let documents: Vec<&DocumentRow<'_>> = found.iter().flatten().collect();
+    includes.push_beside(&snapshot, &documents, &mut out.buffer)?;
+    out.buffer.push(b'}');
+    Ok(())
+}
+
+/// A document with the index of the cluster-wide transaction that changed it last.
+fn push_guarded(
+    snapshot: &Snapshot,
+    out: &mut Vec<u8>,
+    document: &DocumentRow<'_>,
+    metadata_only: bool,
+) -> Result<(), WireError> {
+    let guard = snapshot
+        .guard_of(document.id())
+        .map_err(|error| failure::read(&error))?;
+    let Some(index) = guard else {
+        push_document(out, document, metadata_only);
+        return Ok(());
+    };
+    let vector = snapshot
+        .database_id()
+        .guarded_change_vector(&document.change_vector(), index);
+    document.write_json_as(&vector, metadata_only, out);
     Ok(())
 }
 
@@ -234,6 +264,9 @@ fn not_modified(call: &Call, etag: &str, out: &mut ChunkWriter) -> bool {
 /// Paths named by `include=` whose values are ids of further documents.
 struct Includes {
     paths: Vec<Path>,
+    counters: Option<counters::Wanted>,
+    exchange: Option<compare_exchange::Wanted>,
+    series: Option<series::Wanted>,
 }
 
 impl Includes {
@@ -248,11 +281,44 @@ impl Includes {
                 .map_err(|error| WireError::new(kind::ARGUMENT, error.to_string()))?;
             paths.push(path.fanning_out());
         }
-        Ok(Includes { paths })
+        Ok(Includes {
+            paths,
+            counters: counters::Wanted::read(query),
+            exchange: compare_exchange::Wanted::read(query)?,
+            series: series::Wanted::read(query)?,
+        })
     }
 
     fn is_empty(&self) -> bool {
-        self.paths.is_empty()
+        self.paths.is_empty() && !self.has_beside()
+    }
+
+    /// Whether something is wanted that may change without the documents.
+    fn has_beside(&self) -> bool {
+        self.counters.is_some() || self.exchange.is_some() || self.series.is_some()
+    }
+
+    /// Appends what is wanted beside documents, as further members of the answer.
+    fn push_beside(
+        &self,
+        snapshot: &Snapshot,
+        documents: &[&DocumentRow<'_>],
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        if let Some(counters) = &self.counters {
+            counters.push(snapshot, documents, out)?;
+        }
+        if let Some(exchange) = &self.exchange {
+            let bodies = documents.iter().map(|document| document.body().root());
+            exchange.push(snapshot, bodies, out)?;
+        }
+        if let Some(series) = &self.series {
+            let named = documents
+                .iter()
+                .map(|document| (document.id(), document.number()));
+            series.push(snapshot, named, out)?;
+        }
+        Ok(())
     }
 
     /// The documents named, each once, without those that were asked for anyway.
@@ -271,10 +337,7 @@ impl Includes {
         let mut included = Vec::new();
         for document in found.iter().flatten() {
             for path in &self.paths {
-                for value in path.values(document.body().root()) {
-                    let Some(id) = value.as_str().filter(|id| !id.is_empty()) else {
-                        continue;
-                    };
+                for id in texts_at(path, document.body().root()) {
                     if seen.insert(id.to_lowercase()) {
                         included.push((id.to_owned(), get_one(snapshot, id)?));
                     }
@@ -285,12 +348,27 @@ impl Includes {
     }
 }
 
+/// The texts that a path leads to, those in lists among them.
+pub(super) fn texts_at<'a>(path: &Path, root: Value<'a>) -> Vec<&'a str> {
+    let mut texts = Vec::new();
+    for value in path.values(root) {
+        match value {
+            Value::String(text) => texts.push(text),
+            Value::Array(list) => texts.extend(list.iter().filter_map(|item| item.as_str())),
+            _ => {}
+        }
+    }
+    texts.retain(|text| !text.is_empty());
+    texts
+}
+
 /// Changes exactly when a document of the answer does.
 fn hashed_etag(
     found: &[Option<DocumentRow<'_>>],
     included: &[(String, Option<DocumentRow<'_>>)],
+    state: &[u64],
 ) -> String {
-    let mut bytes = Vec::new();
+    let mut bytes: Vec<u8> = state.iter().flat_map(|part| part.to_le_bytes()).collect();
     for document in found
         .iter()
         .chain(included.iter().map(|(_, document)| document))
@@ -298,14 +376,24 @@ fn hashed_etag(
         let etag = document.map_or(0, |document| document.etag().0);
         bytes.extend_from_slice(&etag.to_le_bytes());
     }
-    // Four times 64 bits, because clients expect 32 bytes; only equality matters.
+    hash_text(&bytes)
+}
+
+/// An ETag for several parts: only equality matters.
+pub(super) fn hash_of(parts: impl Iterator<Item = u64>) -> String {
+    let bytes: Vec<u8> = parts.flat_map(u64::to_le_bytes).collect();
+    hash_text(&bytes)
+}
+
+fn hash_text(bytes: &[u8]) -> String {
+    // Four times 64 bits, because clients expect 32 bytes.
     let hash: Vec<u8> = (0..4)
-        .flat_map(|seed| xxh3_64(&bytes, seed).to_le_bytes())
+        .flat_map(|seed| xxh3_64(bytes, seed).to_le_bytes())
         .collect();
     format!("Hash-{}", jackdaw_base::base64::encode(&hash))
 }
 
-fn push_document(out: &mut Vec<u8>, document: &DocumentRow<'_>, metadata_only: bool) {
+pub(super) fn push_document(out: &mut Vec<u8>, document: &DocumentRow<'_>, metadata_only: bool) {
     if metadata_only {
         document.write_metadata_json(out);
     } else {
@@ -363,6 +451,7 @@ fn read_put(call: &Call) -> Result<Command, WireError> {
         body: split.body.to_buf(),
         metadata: split.metadata.map(|metadata| metadata.to_buf()),
         expected: call.unquoted(&IF_MATCH).map(str::to_owned),
+        keeps_revision: false,
     })
 }
 

@@ -4,7 +4,9 @@
 //! know (damage, poisoned storage) becomes a 500 that says what to do, and is logged.
 
 use hyper::StatusCode;
-use jackdaw_database::{DatabaseError, OpenError, QueryError, ReadError, SetError, WriteError};
+use jackdaw_database::{
+    DatabaseError, OpenError, QueryError, ReadError, SetError, Violation, WriteError,
+};
 
 use jackdaw_query::syntax::SyntaxError;
 use serde_json::Value;
@@ -20,6 +22,12 @@ pub(super) fn no_database(name: &str) -> WireError {
         kind::NO_DATABASE,
         format!("Database '{name}' does not exist."),
     )
+}
+
+/// A database that was told not to serve.
+pub(super) fn disabled(name: &str) -> WireError {
+    let message = format!("The database '{name}' has been disabled. Enable it to use it.");
+    WireError::new(kind::DATABASE_DISABLED, message).with_status(StatusCode::SERVICE_UNAVAILABLE)
 }
 
 /// A database that could not be opened.
@@ -109,6 +117,9 @@ pub(super) fn query(error: &QueryError, asked: &Asked) -> WireError {
         QueryError::Argument(message) => WireError::new(kind::ARGUMENT, message),
         QueryError::Operation(message) => WireError::new(kind::INVALID_OPERATION, message),
         QueryError::NotSupported(message) => WireError::new(kind::NOT_SUPPORTED, message),
+        QueryError::Script(message) => {
+            WireError::new(kind::JAVASCRIPT, format!("{message}\nQuery: {text}"))
+        }
         QueryError::IndexMissing(name) => no_index(name),
         QueryError::Memory { .. } | QueryError::Stopped => {
             WireError::new(kind::INVALID_OPERATION, error.to_string())
@@ -146,14 +157,142 @@ pub(super) fn write(error: &WriteError) -> WireError {
                  Delete it and recreate the document '{id}'."
             ),
         ),
+        WriteError::PatchConflict {
+            id,
+            expected,
+            actual,
+        } => WireError::new(
+            kind::CONCURRENCY,
+            format!("Could not patch document '{id}' because non current change vector was used"),
+        )
+        .with_status(StatusCode::CONFLICT)
+        .with("Id", id.as_str())
+        .with("ExpectedChangeVector", expected.as_str())
+        .with(
+            "ActualChangeVector",
+            actual.as_deref().map_or(Value::Null, Value::from),
+        ),
+        WriteError::Script { why, .. } => WireError::new(kind::JAVASCRIPT, why),
+        WriteError::ScriptSyntax { text, why } => WireError::new(
+            kind::JAVASCRIPT_PARSE,
+            format!("Failed to parse: {why}\n{text}"),
+        ),
+        WriteError::JsonPatch { id, why } => WireError::new(
+            kind::INVALID_OPERATION,
+            format!(
+                "An error occurred while trying to apply json patch operation to document {id}."
+            ),
+        )
+        .caused_by(format!("{}: {why}", kind::ARGUMENT)),
+        WriteError::JsonPatchMissing { .. } => {
+            WireError::new(kind::INVALID_OPERATION, error.to_string())
+        }
         WriteError::InvalidId { .. } | WriteError::InvalidCollection { .. } => {
             WireError::new(kind::ARGUMENT, error.to_string())
         }
+        WriteError::NoDocument { id, what } if *what == "revisions" => {
+            let message = format!(
+                "Can't force revision creation - the document was not saved on the server yet \
+                 (document: '{id}')"
+            );
+            WireError::new(kind::INVALID_OPERATION, message)
+        }
+        WriteError::NoDocument { id, what } => {
+            // The recorded sentence about time series has no full stop.
+            let end = if *what == "time series" { "" } else { "." };
+            let message = format!(
+                "Document '{id}' does not exist. Cannot operate on {what} of a missing \
+                 document{end}"
+            );
+            WireError::new(kind::NO_DOCUMENT, message)
+        }
+        WriteError::InvalidName {
+            what,
+            name,
+            max_bytes,
+        } => invalid_name(what, name, *max_bytes),
+        WriteError::CounterOverflow {
+            id,
+            name,
+            value,
+            delta,
+        } => WireError::new(
+            kind::COUNTER_OVERFLOW,
+            format!(
+                "Could not increment counter '{name}' from document '{id}' with value '{value}' \
+                 by '{delta}'."
+            ),
+        ),
+        WriteError::NoAttachment { id, name } => {
+            let message = format!("Attachment '{name}' of document '{id}' doesn't exist.");
+            WireError::new(kind::NO_ATTACHMENT, message)
+        }
+        WriteError::InvalidEntry { why } => WireError::new(
+            kind::INVALID_OPERATION,
+            format!("Failed to append TimeSeries entry: {why}."),
+        ),
+        WriteError::ClusterConflict(violations) => cluster_conflict(violations),
         WriteError::NotAnObject { .. } => WireError::new(kind::FORMAT, error.to_string()),
         WriteError::TooLarge { .. } => WireError::new(kind::INVALID_DATA, error.to_string())
             .with_status(StatusCode::PAYLOAD_TOO_LARGE),
         other => WireError::new(kind::UNEXPECTED, other.to_string()),
     }
+}
+
+fn invalid_name(what: &str, name: &str, max_bytes: usize) -> WireError {
+    let mut title = what.to_owned();
+    if let Some(first) = title.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let message = format!(
+        "{title} name cannot exceed {max_bytes} bytes, but {what} name has {} characters. The \
+         invalid {what} name is '{name}'. (Parameter 'name')",
+        name.chars().count()
+    );
+    WireError::new(kind::ARGUMENT, message)
+}
+
+/// A cluster-wide transaction whose client knew other indexes.
+fn cluster_conflict(violations: &[Violation]) -> WireError {
+    let mut told = Vec::new();
+    let mut rows = Vec::new();
+    for violation in violations {
+        let Violation {
+            id,
+            is_document,
+            delete,
+            expected,
+            actual,
+        } = violation;
+        let actual = actual.map_or(-1, |actual| i64::try_from(actual).unwrap_or(i64::MAX));
+        let verb = if *delete { "deleting" } else { "putting" };
+        told.push(match is_document {
+            true => format!(
+                "Guard compare exchange value 'rvn-atomic/{id}' index does not match the \
+                 transaction index's {expected} change vector on {id}: actual index {actual}"
+            ),
+            false => format!(
+                "Concurrency check failed for {verb} the key '{id}'. Requested index: {expected}, \
+                 actual index: {actual}"
+            ),
+        });
+        rows.push(serde_json::json!({
+            "Type": if *is_document { "Document" } else { "CompareExchange" },
+            "Id": id,
+            "Expected": expected,
+            "Actual": actual,
+        }));
+    }
+    let message = format!(
+        "Failed to execute cluster transaction due to the following issues: {}",
+        told.join("\n")
+    );
+    WireError::new(kind::CLUSTER_CONCURRENCY, message)
+        .with_status(StatusCode::CONFLICT)
+        .with("Id", Value::Null)
+        .with("ExpectedChangeVector", Value::Null)
+        .with("ActualChangeVector", Value::Null)
+        .with("ConcurrencyViolations", rows)
 }
 
 fn conflict(id: &str, expected: &str, actual: Option<&str>, delete: bool) -> WireError {

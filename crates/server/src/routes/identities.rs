@@ -33,3 +33,14 @@ pub(super) fn seed(call: &Call) -> Outcome {
     let value = value.map_err(|error| failure::write(&error))?;
     Ok(Reply::value(&json!({ "NewSeedValue": value })))
 }
+
+/// `POST /databases/*/identity/next?name=`: takes the next number.
+pub(super) fn next(call: &Call) -> Outcome {
+    let database = super::database(call)?;
+    let name = call.query().filled("name");
+    let name = name.ok_or_else(|| WireError::empty_parameter("name"))?;
+    let prefix = format!("{}|", name.trim_end_matches('|'));
+    let value = database.next_identity(&prefix);
+    let value = value.map_err(|error| failure::write(&error))?;
+    Ok(Reply::value(&json!({ "NewIdentityValue": value })))
+}

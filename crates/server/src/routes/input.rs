@@ -4,7 +4,9 @@
 //! inside them keep the exact text of their numbers. As with the reference, what follows the first
 //! JSON value is ignored, and members that are not known are skipped.
 
-use jackdaw_document::{Document, JsonError, JsonErrorKind, Limits, Object, Parser, Split, Value};
+use jackdaw_document::{
+    Builder, Document, DocumentBuf, JsonError, JsonErrorKind, Limits, Object, Parser, Split, Value,
+};
 
 use crate::http::Call;
 use crate::wire::{WireError, kind};
@@ -23,13 +25,26 @@ pub(super) fn parser(call: &Call) -> Parser {
 
 /// The body as one JSON value, to be read from `parser`'s memory.
 pub(super) fn parse<'p>(call: &Call, parser: &'p mut Parser) -> Result<Document<'p>, WireError> {
-    if call.body.trim_ascii().is_empty() {
+    parse_text(&call.body, parser)
+}
+
+fn parse_text<'p>(text: &[u8], parser: &'p mut Parser) -> Result<Document<'p>, WireError> {
+    if text.trim_ascii().is_empty() {
         return Err(ended("Stream ended without reaching end of json content"));
     }
-    match parser.parse_prefix(&call.body) {
+    match parser.parse_prefix(text) {
         Ok((document, _)) => Ok(document),
-        Err(error) => Err(refused(&error, &call.body)),
+        Err(error) => Err(refused(&error, text)),
     }
+}
+
+/// A part of the body as a document of its own.
+pub(super) fn copied(value: Value<'_>) -> DocumentBuf {
+    let mut builder = Builder::new();
+    builder.value(value);
+    builder
+        .finish()
+        .expect("one value makes a complete document")
 }
 
 fn ended(message: &str) -> WireError {
@@ -59,7 +74,12 @@ pub(super) fn refused(error: &JsonError, text: &[u8]) -> WireError {
 
 /// The body as an object.
 pub(super) fn object<'p>(call: &Call, parser: &'p mut Parser) -> Result<Object<'p>, WireError> {
-    let root = parse(call, parser)?.root();
+    object_in(&call.body, parser)
+}
+
+/// A text as an object.
+pub(super) fn object_in<'p>(text: &[u8], parser: &'p mut Parser) -> Result<Object<'p>, WireError> {
+    let root = parse_text(text, parser)?.root();
     root.as_object().ok_or_else(|| {
         let message = format!("Expected StartObject , but got {}", token(root));
         WireError::new(kind::INVALID_OPERATION, message)

@@ -4,31 +4,44 @@
 //! errors of the layers below become wire errors in `failure` and nowhere else.
 
 mod asked;
+mod attachments;
 mod batch;
 mod bulk_insert;
+mod by_query;
+mod changes;
 mod cluster;
+mod compare_exchange;
+mod counters;
 mod databases;
-mod deletion;
+mod delete_by_query;
 mod documents;
 mod failure;
 mod hilo;
 mod identities;
+mod including;
 mod indexes;
 mod input;
 mod live;
+mod metrics;
 mod multi_get;
 mod operations;
+mod patch_by_query;
+mod patches;
 mod queries;
 mod record;
+mod revisions;
+mod series;
+mod settings;
 mod statistics;
 mod streams;
 mod studio;
 mod table;
 mod writing;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use jackdaw_database::Database;
+use jackdaw_database::{Database, DatabaseSet};
 
 pub(crate) use operations::Operations;
 pub(crate) use table::table;
@@ -39,6 +52,9 @@ use crate::wire::{WireError, kind};
 /// The database that the route's pattern captured, opened if it is not open. Blocks then.
 fn database(call: &Call) -> Result<Arc<Database>, WireError> {
     let name = call.part(0);
+    if call.shared.is_disabled(&name) {
+        return Err(failure::disabled(&name));
+    }
     let found = call.shared.databases.get(&name);
     let found = found.map_err(|error| failure::open(&name, &error))?;
     found.ok_or_else(|| failure::no_database(&name))
@@ -46,7 +62,10 @@ fn database(call: &Call) -> Result<Arc<Database>, WireError> {
 
 /// As [`database`], without blocking the task.
 async fn database_soon(call: &Arc<Call>) -> Result<Arc<Database>, WireError> {
-    if let Some(database) = call.shared.databases.get_open(&call.part(0)) {
+    let name = call.part(0);
+    if let Some(database) = call.shared.databases.get_open(&name)
+        && !call.shared.is_disabled(&name)
+    {
         return Ok(database);
     }
     let call = call.clone();
@@ -57,6 +76,17 @@ async fn database_soon(call: &Arc<Call>) -> Result<Arc<Database>, WireError> {
             "The database could not be opened.",
         ))
     })
+}
+
+/// Lower-cased names of the databases whose records say that they do not serve.
+pub(crate) fn disabled_databases(databases: &DatabaseSet) -> HashSet<String> {
+    let is_disabled = |name: &String| {
+        let entry = databases.entry(name);
+        let record = entry.and_then(|entry| record::StoredRecord::parse(&entry.record).ok());
+        record.is_some_and(|record| record.is_disabled())
+    };
+    let names = databases.names().into_iter().filter(is_disabled);
+    names.map(|name| name.to_lowercase()).collect()
 }
 
 /// The value of `Database-Cluster-Tx-Id` for a request below `/databases/{db}/`.

@@ -1,8 +1,9 @@
 //! Operations that go on after their request was answered, looked up by number.
 //!
-//! Numbers are given out per database, from 1, and not reused while the server runs. `deletion`
-//! starts operations; a bulk insert comes under a number that its client got beforehand. Both
-//! report through [`Progress`]; clients ask for the state until it is final, or end the operation.
+//! Numbers are given out per database, from 1, and not reused while the server runs. `by_query`
+//! starts operations; a bulk insert comes under a number that its client got
+//! beforehand. All report through [`Progress`]; clients ask for the state until it is final, or
+//! end the operation.
 //!
 //! Threads: any. An operation lives on a thread of its own and only shares its [`Progress`].
 
@@ -45,7 +46,7 @@ pub(super) struct Progress {
 #[derive(Clone, Debug)]
 enum State {
     Running { processed: usize, total: usize },
-    Completed { total: usize, details: Vec<String> },
+    Completed { total: usize, details: Vec<Detail> },
     Faulted { kind: &'static str, message: String },
     Canceled,
 }
@@ -155,8 +156,8 @@ impl Progress {
         *lock(&self.state) = State::Running { processed, total };
     }
 
-    /// `details` are the ids that were worked on, when the client asked for them.
-    pub(super) fn complete(&self, total: usize, details: Vec<String>) {
+    /// `details` say what was done to each document, when the client asked for it.
+    pub(super) fn complete(&self, total: usize, details: Vec<Detail>) {
         *lock(&self.state) = State::Completed { total, details };
     }
 
@@ -207,15 +208,49 @@ impl Progress {
     }
 }
 
-fn bulk_result(total: usize, details: &[String]) -> Value {
-    const DETAIL: &str =
-        "Raven.Client.Documents.Operations.BulkOperationResult+DeleteDetails, Raven.Client";
-    let detail = |id: &String| json!({ "$type": DETAIL, "Id": id, "Etag": null });
+/// What an operation did to one document.
+#[derive(Clone, Debug)]
+pub(super) enum Detail {
+    Deleted {
+        id: String,
+    },
+    Patched {
+        id: String,
+        /// `None` when it was left as it was.
+        change_vector: Option<String>,
+        status: &'static str,
+    },
+}
+
+impl Detail {
+    fn json(&self) -> Value {
+        const PLACE: &str = "Raven.Client.Documents.Operations.BulkOperationResult";
+        match self {
+            Detail::Deleted { id } => json!({
+                "$type": format!("{PLACE}+DeleteDetails, Raven.Client"),
+                "Id": id,
+                "Etag": null,
+            }),
+            Detail::Patched {
+                id,
+                change_vector,
+                status,
+            } => json!({
+                "$type": format!("{PLACE}+PatchDetails, Raven.Client"),
+                "Id": id,
+                "ChangeVector": change_vector,
+                "Status": status,
+            }),
+        }
+    }
+}
+
+fn bulk_result(total: usize, details: &[Detail]) -> Value {
     json!({
         "$type": "Raven.Client.Documents.Operations.BulkOperationResult, Raven.Client",
         "Total": total,
         "Message": format!("Processed {total} items."),
-        "Details": details.iter().map(detail).collect::<Vec<_>>(),
+        "Details": details.iter().map(Detail::json).collect::<Vec<_>>(),
         "Query": null,
         "DocumentsProcessed": 0,
         "AttachmentsProcessed": 0,

@@ -9,13 +9,15 @@ use hyper::StatusCode;
 use hyper::header::{ETAG, IF_NONE_MATCH};
 use jackdaw_base::time::UnixTicks;
 use jackdaw_database::{
-    BoxError, QueryError, QueryRequest, QueryResult, RowBuffer, RowSink, StoredDocument,
+    BoxError, EMPTY_COLLECTION, QueryError, QueryRequest, QueryResult, RowBuffer, RowSink,
+    StoredDocument,
 };
 use jackdaw_document::{ObjectWriter, Value, write_object, write_string};
 
 use super::asked::Asked;
 use super::cluster::NODE_TAG;
 use super::failure;
+use super::including::{Included, Noting};
 use crate::http::{Call, ChunkWriter, Outcome, Reply};
 use crate::wire::{WireError, kind};
 
@@ -40,8 +42,16 @@ pub(super) fn run(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
         ..asked.request()
     };
     out.buffer.extend_from_slice(b"{\"Results\":[");
+    let mut included = Included::read(&asked)?;
     let mut rows = Rows::new(out, query.flag("metadataOnly"));
-    let result = database.query(&request, &mut rows);
+    let result = match included.is_empty() {
+        true => database.query(&request, &mut rows),
+        false => {
+            let sink = &mut rows;
+            let included = &mut included;
+            database.query(&request, &mut Noting { sink, included })
+        }
+    };
     let Rows { includes, .. } = rows;
     match result {
         Ok(result) if result.is_unchanged => {
@@ -52,6 +62,12 @@ pub(super) fn run(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
             out.buffer.extend_from_slice(&includes);
             out.buffer.extend_from_slice(b"},");
             push_told(&mut out.buffer, &result);
+            if !included.is_empty() {
+                // What is included goes before the brace that ends the answer.
+                out.buffer.pop();
+                included.push(&super::documents::snapshot(call)?, &mut out.buffer)?;
+                out.buffer.push(b'}');
+            }
             out.set_header(ETAG, &result.result_etag.to_string());
         }
         Err(QueryError::IndexMissing(_)) => out.head = Reply::empty(StatusCode::NOT_FOUND),
@@ -165,11 +181,16 @@ impl RowSink for Rows<'_> {
 /// A row with nothing but the metadata of its document.
 fn push_metadata(out: &mut Vec<u8>, document: &StoredDocument<'_>) {
     let fields = |metadata: &mut ObjectWriter<'_>| {
-        metadata.string("@collection", document.collection);
+        if document.collection != EMPTY_COLLECTION {
+            metadata.string("@collection", document.collection);
+        }
         if let Some(Value::Object(own)) = document.metadata.map(|metadata| metadata.root()) {
             metadata.fields(own);
         }
         metadata.string("@change-vector", &document.change_vector.to_string());
+        if !document.flags.is_empty() {
+            metadata.string("@flags", &document.flags);
+        }
         metadata.string("@id", document.id);
         metadata.string("@last-modified", &document.last_modified.to_string());
     };

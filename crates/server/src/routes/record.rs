@@ -4,7 +4,6 @@
 //! beyond that is filled in when it is read, with empty lists and objects, never null, for
 //! everything that holds several things (clients refuse a record otherwise).
 
-use jackdaw_base::hash::xxh3_64;
 use jackdaw_database::DatabaseId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -72,9 +71,8 @@ const UNLOCKED: &str = "Unlock";
 const IGNORING: &str = "PreventDeletesIgnore";
 /// All lock modes: deletion is allowed, silently skipped, or refused.
 pub(super) const LOCK_MODES: &[&str] = &[UNLOCKED, IGNORING, "PreventDeletesError"];
-/// Purposes of identities made from a database's.
+/// Purpose of the identity of a topology, which is made from the database's.
 const TOPOLOGY: u64 = 1;
-const TRANSACTIONS: u64 = 2;
 /// Members that the server alone decides; what a client sends for them is dropped.
 const OWN: &[&str] = &[
     "DatabaseName",
@@ -156,6 +154,27 @@ impl StoredRecord {
         self
     }
 
+    /// The same record with another value of a member; null removes it.
+    pub(super) fn with_member(mut self, name: &str, value: Value) -> StoredRecord {
+        if value.is_null() {
+            self.members.remove(name);
+        } else {
+            self.members.insert(name.to_owned(), value);
+        }
+        self.modified = now();
+        self
+    }
+
+    /// A member as clients gave it.
+    pub(super) fn member(&self, name: &str) -> Option<&Value> {
+        self.members.get(name)
+    }
+
+    /// Whether the database does not serve.
+    pub(super) fn is_disabled(&self) -> bool {
+        self.member("Disabled").and_then(Value::as_bool) == Some(true)
+    }
+
     pub(super) fn lock_mode(&self) -> &str {
         self.members
             .get("LockMode")
@@ -188,7 +207,7 @@ impl StoredRecord {
             "ReplicationFactor": 1,
             "PriorityOrder": [],
             "NodesModifiedAt": self.modified,
-            "DatabaseTopologyIdBase64": identity(facts.id, TOPOLOGY),
+            "DatabaseTopologyIdBase64": facts.id.derived(TOPOLOGY),
             "ClusterTransactionIdBase64": transaction_tag(facts.id),
         })
     }
@@ -222,17 +241,7 @@ fn filled(members: &Map<String, Value>) -> Map<String, Value> {
 
 /// Names the database's transactions, in the record and in the `Database-Cluster-Tx-Id` header.
 pub(super) fn transaction_tag(id: &DatabaseId) -> String {
-    identity(id, TRANSACTIONS)
-}
-
-/// A further identity of a database: 22 characters that differ for each purpose.
-fn identity(id: &DatabaseId, purpose: u64) -> String {
-    let halves = [
-        xxh3_64(id.as_bytes(), purpose),
-        xxh3_64(id.as_bytes(), !purpose),
-    ];
-    let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
-    jackdaw_base::base64::encode_unpadded(&bytes)
+    id.transaction_tag()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Every count is kept by the database and read in constant time. Counts of what this server does
 //! not have (revisions, attachments, counters, time series) are zero, which is the truth.
 
+use jackdaw_database::{ReadError, Snapshot};
 use serde_json::{Map, Value, json};
 
 use super::cluster::NODE_TAG;
@@ -27,8 +28,11 @@ pub(super) fn detailed(call: &Call) -> Outcome {
         .map_err(|error| failure::read(&error))?;
     let mut body = Map::new();
     body.insert("CountOfIdentities".to_owned(), identities.len().into());
+    let exchange = snapshot
+        .exchange_count()
+        .map_err(|error| failure::read(&error))?;
+    body.insert("CountOfCompareExchange".to_owned(), exchange.into());
     for name in [
-        "CountOfCompareExchange",
         "CountOfCompareExchangeTombstones",
         "CountOfTimeSeriesDeletedRanges",
     ] {
@@ -36,6 +40,27 @@ pub(super) fn detailed(call: &Call) -> Outcome {
     }
     body.extend(members(call)?);
     Ok(Reply::value(&Value::Object(body)))
+}
+
+/// Numbers of what documents have beside their bodies.
+struct Beside {
+    attachments: u64,
+    contents: u64,
+    revisions: u64,
+    counters: u64,
+    series: u64,
+}
+
+impl Beside {
+    fn read(snapshot: &Snapshot) -> Result<Beside, ReadError> {
+        Ok(Beside {
+            attachments: snapshot.attachment_count()?,
+            contents: snapshot.content_count()?,
+            revisions: snapshot.revision_count()?,
+            counters: snapshot.counter_count()?,
+            series: snapshot.series_count()?,
+        })
+    }
 }
 
 fn members(call: &Call) -> Result<Map<String, Value>, WireError> {
@@ -48,20 +73,22 @@ fn members(call: &Call) -> Result<Map<String, Value>, WireError> {
         0 => String::new(),
         _ => database.id().change_vector(last_etag),
     };
+    let beside =
+        Beside::read(&documents::snapshot(call)?).map_err(|error| failure::read(&error))?;
     let infos = indexes::infos(&database)?;
     let last_indexed = infos.iter().filter_map(|info| info.last_indexed).max();
     let members = json!({
         "CountOfIndexes": infos.len(),
         "CountOfDocuments": statistics.document_count,
-        "CountOfRevisionDocuments": 0,
+        "CountOfRevisionDocuments": beside.revisions,
         "CountOfTombstones": statistics.tombstone_count,
         "CountOfDocumentsConflicts": 0,
         "CountOfConflicts": 0,
-        "CountOfAttachments": 0,
-        "CountOfCounterEntries": 0,
-        "CountOfTimeSeriesSegments": 0,
+        "CountOfAttachments": beside.attachments,
+        "CountOfCounterEntries": beside.counters,
+        "CountOfTimeSeriesSegments": beside.series,
         "Indexes": infos.iter().map(indexes::summary).collect::<Vec<_>>(),
-        "CountOfUniqueAttachments": 0,
+        "CountOfUniqueAttachments": beside.contents,
         "DatabaseChangeVector": change_vector,
         "DatabaseId": database.id().as_str(),
         "NumberOfTransactionMergerQueueOperations": 0,
@@ -96,16 +123,17 @@ pub(super) fn collections(call: &Call) -> Outcome {
     let tombstones = snapshot
         .tombstone_count()
         .map_err(|error| failure::read(&error))?;
+    let beside = Beside::read(&snapshot).map_err(|error| failure::read(&error))?;
     Ok(Reply::value(&json!({
         "CountOfDocuments": snapshot.count(),
         "CountOfDocumentsConflicts": 0,
         "CountOfConflicts": 0,
-        "CountOfRevisionDocuments": 0,
+        "CountOfRevisionDocuments": beside.revisions,
         "CountOfTombstones": tombstones,
         "CountOfTimeSeriesDeletedRanges": 0,
-        "CountOfAttachments": 0,
-        "CountOfCounterEntries": 0,
-        "CountOfTimeSeriesSegments": 0,
+        "CountOfAttachments": beside.attachments,
+        "CountOfCounterEntries": beside.counters,
+        "CountOfTimeSeriesSegments": beside.series,
         "Collections": counts,
     })))
 }

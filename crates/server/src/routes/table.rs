@@ -3,11 +3,12 @@
 //! Read once at start. `*` in a pattern is the name of a database; `$` is the rest of the path.
 
 use super::{
-    batch, bulk_insert, cluster, databases, deletion, documents, hilo, identities, indexes, live,
-    multi_get, operations, queries, statistics, streams, studio,
+    attachments, batch, bulk_insert, changes, cluster, compare_exchange, counters, databases,
+    delete_by_query, documents, hilo, identities, indexes, live, metrics, multi_get, operations,
+    patch_by_query, patches, queries, revisions, series, settings, statistics, streams, studio,
 };
 use crate::http::Handler::{self, Blocking, Feeding, Inline, Streaming, Waiting};
-use crate::router::Verb::{self, Delete, Get, Head, Post, Put};
+use crate::router::Verb::{self, Delete, Get, Head, Patch, Post, Put};
 use crate::router::{Route, Verbs};
 
 type Row = (Verb, &'static str, Handler, &'static str);
@@ -16,6 +17,14 @@ const SERVER: &[Row] = &[
     (Get, "/", Inline(studio::redirect), "Leads to Studio"),
     (Get, "/studio", Inline(studio::redirect), "Leads to Studio"),
     (Get, "/studio/$", Inline(studio::asset), "Studio's files"),
+    (Head, "/", Inline(studio::redirect), "Leads to Studio"),
+    (Head, "/studio", Inline(studio::redirect), "Leads to Studio"),
+    (
+        Head,
+        "/studio/$",
+        Inline(studio::asset),
+        "Whether Studio has a file",
+    ),
     (
         Get,
         "/favicon.ico",
@@ -96,6 +105,30 @@ const SERVER: &[Row] = &[
         "Guards databases",
     ),
     (
+        Post,
+        "/admin/databases/disable",
+        Blocking(settings::disable),
+        "Stops databases from serving",
+    ),
+    (
+        Post,
+        "/admin/databases/enable",
+        Blocking(settings::enable),
+        "Lets databases serve again",
+    ),
+    (
+        Post,
+        "/admin/databases/reorder",
+        Blocking(settings::reorder),
+        "Orders the nodes of a database",
+    ),
+    (
+        Post,
+        "/admin/databases/promote",
+        Blocking(settings::promote),
+        "Makes a node a member",
+    ),
+    (
         Get,
         "/operations/state",
         Inline(operations::server_state),
@@ -117,6 +150,12 @@ const OWN: &[Row] = &[
         Blocking(live::databases),
         "The same numbers once",
     ),
+    (
+        Get,
+        "/jackdaw/metrics",
+        Blocking(metrics::metrics),
+        "Numbers of the storage engine as Prometheus text",
+    ),
 ];
 
 const DATABASE: &[Row] = &[
@@ -129,7 +168,7 @@ const DATABASE: &[Row] = &[
     (
         Get,
         "/databases/*/configuration/client",
-        Blocking(databases::client_configuration),
+        Blocking(settings::client),
         "Client settings",
     ),
     (
@@ -167,6 +206,18 @@ const DATABASE: &[Row] = &[
         "/databases/*/docs",
         Waiting(documents::delete),
         "Deletes a document",
+    ),
+    (
+        Patch,
+        "/databases/*/docs",
+        Waiting(patches::script),
+        "Changes a document by a script",
+    ),
+    (
+        Patch,
+        "/databases/*/json-patch",
+        Waiting(patches::json),
+        "Changes a document by JSON Patch",
     ),
     (
         Post,
@@ -309,8 +360,14 @@ const DATABASE: &[Row] = &[
     (
         Delete,
         "/databases/*/queries",
-        Blocking(deletion::start),
+        Blocking(delete_by_query::start),
         "Deletes what a query finds",
+    ),
+    (
+        Patch,
+        "/databases/*/queries",
+        Blocking(patch_by_query::start),
+        "Runs a script over what a query finds",
     ),
     (
         Get,
@@ -341,6 +398,174 @@ const DATABASE: &[Row] = &[
         "/databases/*/identity/seed",
         Blocking(identities::seed),
         "Sets an identity's number",
+    ),
+    (
+        Post,
+        "/databases/*/identity/next",
+        Blocking(identities::next),
+        "Takes an identity's next number",
+    ),
+    (
+        Get,
+        "/databases/*/counters",
+        Blocking(counters::get),
+        "Counters of a document",
+    ),
+    (
+        Post,
+        "/databases/*/counters",
+        Waiting(counters::post),
+        "Changes counters",
+    ),
+    (
+        Get,
+        "/databases/*/cmpxchg",
+        Blocking(compare_exchange::get),
+        "Values of compare-exchange",
+    ),
+    (
+        Put,
+        "/databases/*/cmpxchg",
+        Blocking(compare_exchange::put),
+        "Stores a value that nobody changed since",
+    ),
+    (
+        Delete,
+        "/databases/*/cmpxchg",
+        Blocking(compare_exchange::delete),
+        "Removes a value that nobody changed since",
+    ),
+    (
+        Get,
+        "/databases/*/revisions",
+        Blocking(revisions::get),
+        "Revisions of a document",
+    ),
+    (
+        Get,
+        "/databases/*/revisions/count",
+        Blocking(revisions::count),
+        "Number of revisions of a document",
+    ),
+    (
+        Get,
+        "/databases/*/revisions/bin",
+        Blocking(revisions::bin),
+        "Revisions of deleted documents",
+    ),
+    (
+        Get,
+        "/databases/*/revisions/config",
+        Blocking(revisions::configuration),
+        "Which documents keep revisions",
+    ),
+    (
+        Post,
+        "/databases/*/admin/revisions/config",
+        Blocking(revisions::configure),
+        "Says which documents keep revisions",
+    ),
+    (
+        Post,
+        "/databases/*/admin/revisions/config/enforce",
+        Blocking(revisions::enforce),
+        "Deletes revisions that are too many",
+    ),
+    (
+        Delete,
+        "/databases/*/admin/revisions",
+        Blocking(revisions::delete),
+        "Deletes revisions of documents",
+    ),
+    (
+        Post,
+        "/databases/*/revisions/revert/docs",
+        Blocking(revisions::revert),
+        "Goes back to revisions",
+    ),
+    (
+        Get,
+        "/databases/*/timeseries",
+        Blocking(series::get),
+        "A range of a time series",
+    ),
+    (
+        Get,
+        "/databases/*/timeseries/ranges",
+        Blocking(series::ranges),
+        "Several ranges of time series",
+    ),
+    (
+        Get,
+        "/databases/*/timeseries/stats",
+        Blocking(series::statistics),
+        "Time series of a document",
+    ),
+    (
+        Post,
+        "/databases/*/timeseries",
+        Waiting(series::post),
+        "Changes a time series",
+    ),
+    (
+        Get,
+        "/databases/*/attachments",
+        Streaming(attachments::get),
+        "An attachment",
+    ),
+    (
+        Head,
+        "/databases/*/attachments",
+        Blocking(attachments::head),
+        "Whether an attachment exists",
+    ),
+    (
+        Post,
+        "/databases/*/attachments",
+        Streaming(attachments::post),
+        "An attachment of a document or a revision",
+    ),
+    (
+        Put,
+        "/databases/*/attachments",
+        Feeding(attachments::put),
+        "Stores an attachment",
+    ),
+    (
+        Delete,
+        "/databases/*/attachments",
+        Waiting(attachments::delete),
+        "Deletes an attachment",
+    ),
+    (
+        Post,
+        "/databases/*/attachments/bulk",
+        Streaming(attachments::bulk),
+        "Several attachments",
+    ),
+    (
+        Put,
+        "/databases/*/admin/configuration/client",
+        Blocking(settings::put_client),
+        "Sets client settings",
+    ),
+    (
+        Get,
+        "/databases/*/timeseries/config",
+        Blocking(settings::time_series),
+        "Settings of time series",
+    ),
+    (
+        Post,
+        "/databases/*/timeseries/names/config",
+        Blocking(settings::name_values),
+        "Names the values of a time series",
+    ),
+    (
+        Get,
+        "/databases/*/changes",
+        Waiting(changes::open),
+        "News of changes over a web socket",
     ),
 ];
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use jackdaw_database::{Command, CommandResult, Database};
+use jackdaw_database::{Command, CommandResult, Database, GuardedDocument};
 use tokio::sync::oneshot;
 
 use super::failure;
@@ -36,6 +36,18 @@ pub(super) async fn submit(
 ) -> Result<Vec<CommandResult>, WireError> {
     let (done, outcome) = oneshot::channel();
     database.submit_batch(commands, move |outcome| drop(done.send(outcome)));
+    let results = outcome.await.map_err(|_| lost())?;
+    results.map_err(|error| failure::write(&error))
+}
+
+/// Carries out the commands as one cluster-wide transaction and waits until it is durable.
+pub(super) async fn submit_cluster_wide(
+    database: &Database,
+    commands: Vec<Command>,
+    guarded: Vec<GuardedDocument>,
+) -> Result<(u64, Vec<CommandResult>), WireError> {
+    let (done, outcome) = oneshot::channel();
+    database.submit_cluster_wide(commands, guarded, move |outcome| drop(done.send(outcome)));
     let results = outcome.await.map_err(|_| lost())?;
     results.map_err(|error| failure::write(&error))
 }

@@ -21,10 +21,26 @@ pub(crate) mod kind {
     pub(crate) const CONCURRENCY: &str = "Raven.Client.Exceptions.ConcurrencyException";
     pub(crate) const END_OF_STREAM: &str = "System.IO.EndOfStreamException";
     pub(crate) const FORMAT: &str = "System.FormatException";
+    pub(crate) const CLUSTER_CONCURRENCY: &str =
+        "Raven.Client.Exceptions.ClusterTransactionConcurrencyException";
+    pub(crate) const COUNTER_OVERFLOW: &str =
+        "Raven.Client.Exceptions.Documents.Counters.CounterOverflowException";
+    pub(crate) const DATABASE_DISABLED: &str =
+        "Raven.Client.Exceptions.Database.DatabaseDisabledException";
+    pub(crate) const KEY_TOO_BIG: &str =
+        "Raven.Client.Exceptions.CompareExchangeKeyTooBigException";
+    pub(crate) const NO_ATTACHMENT: &str =
+        "Raven.Client.Exceptions.Documents.Attachments.AttachmentDoesNotExistException";
+    pub(crate) const NO_DOCUMENT: &str =
+        "Raven.Client.Exceptions.Documents.DocumentDoesNotExistException";
     pub(crate) const INVALID_COMMAND: &str = "Raven.Server.Exceptions.InvalidCommandTypeException";
     pub(crate) const INVALID_DATA: &str = "System.IO.InvalidDataException";
     pub(crate) const INVALID_OPERATION: &str = "System.InvalidOperationException";
     pub(crate) const INVALID_QUERY: &str = "Raven.Client.Exceptions.InvalidQueryException";
+    pub(crate) const JAVASCRIPT: &str =
+        "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
+    pub(crate) const JAVASCRIPT_PARSE: &str =
+        "Raven.Client.Exceptions.Documents.Patching.JavaScriptParseException";
     pub(crate) const NO_DATABASE: &str =
         "Raven.Client.Exceptions.Database.DatabaseDoesNotExistException";
     pub(crate) const NO_INDEX: &str =

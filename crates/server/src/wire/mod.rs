@@ -3,6 +3,7 @@
 //! Called by `http` and `routes`; knows no database and no connection.
 
 mod error;
+pub(crate) mod multipart;
 mod query_string;
 mod time_span;
 

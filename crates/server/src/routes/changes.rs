@@ -1,0 +1,409 @@
+//! `GET /databases/*/changes`: news of documents, counters and time series over a web socket.
+//!
+//! A client names what it watches, each command confirmed at once; news go out one message a
+//! frame, each in an array, in ASCII, as clients insist. News are of durable changes and come in
+//! their order; they are not kept for a client that is away.
+//!
+//! What changed among documents is read from a snapshot by the etags of the change, so that a
+//! writer does nothing for those who watch. A client that does not read is let go.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use hyper::StatusCode;
+use hyper::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use hyper_util::rt::TokioIo;
+use jackdaw_database::{BesideChange, Change, Database, Etag, ReadError};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+
+use super::series::moment;
+use crate::http::{Call, Pending, Reply};
+use crate::wire::{WireError, kind};
+
+/// Changes that may wait for a client that reads slowly.
+const CHANGES_AHEAD: usize = 4096;
+/// Longest command of a client, in bytes.
+const COMMAND_BYTES_MAX: usize = 64 << 10;
+/// Most things that one client watches.
+const WATCHED_MAX: usize = 10_000;
+/// How long one frame may take to be sent.
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+
+type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
+
+/// `GET /databases/*/changes`
+pub(super) fn open(call: Arc<Call>) -> Pending {
+    Box::pin(async move {
+        let database = super::database_soon(&call).await?;
+        let is_websocket = call
+            .header(&UPGRADE)
+            .is_some_and(|value| value.eq_ignore_ascii_case("websocket"));
+        let key = call.header(&SEC_WEBSOCKET_KEY).filter(|_| is_websocket);
+        let (Some(key), Some(upgrade)) = (key, call.take_upgrade()) else {
+            let message = "This route speaks the WebSocket protocol only.";
+            let error = WireError::new(kind::BAD_REQUEST, message);
+            return Err(error.with_status(StatusCode::BAD_REQUEST));
+        };
+        if call.header(&SEC_WEBSOCKET_VERSION) != Some("13") {
+            let error = WireError::new(kind::BAD_REQUEST, "WebSocket version 13 is needed.");
+            return Err(error.with_status(StatusCode::UPGRADE_REQUIRED));
+        }
+        let accept = derive_accept_key(key.as_bytes());
+        let stopping = call.shared.stopping.clone();
+        tokio::spawn(async move {
+            // A client that went away between request and answer is no failure.
+            let Ok(upgraded) = upgrade.await else { return };
+            let config = WebSocketConfig::default()
+                .max_message_size(Some(COMMAND_BYTES_MAX))
+                .max_frame_size(Some(COMMAND_BYTES_MAX));
+            let socket = WebSocketStream::from_raw_socket(
+                TokioIo::new(upgraded),
+                Role::Server,
+                Some(config),
+            );
+            serve(socket.await, database, stopping).await;
+        });
+        Ok(Reply::empty(StatusCode::SWITCHING_PROTOCOLS)
+            .with(UPGRADE, "websocket")
+            .with(CONNECTION, "Upgrade")
+            .with(SEC_WEBSOCKET_ACCEPT, &accept))
+    })
+}
+
+async fn serve(mut socket: Socket, database: Arc<Database>, mut stopping: watch::Receiver<bool>) {
+    let (changes, mut news) = mpsc::channel::<Change>(CHANGES_AHEAD);
+    // A full queue closes it: what was missed cannot be told any more.
+    let mut changes = Some(changes);
+    let listener = {
+        let sender = std::sync::Mutex::new(changes.take());
+        database.on_change(move |change| {
+            let mut sender = sender
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let is_full = sender
+                .as_ref()
+                .is_some_and(|sender| sender.try_send(change.clone()).is_err());
+            if is_full {
+                *sender = None;
+            }
+        })
+    };
+    let greeting = json!({ "TopologyChange": true, "AggressiveCachingChange": true });
+    let mut watched = Watched::default();
+    let mut is_open = send(&mut socket, &greeting).await;
+    while is_open {
+        is_open = tokio::select! {
+            message = socket.next() => match message {
+                Some(Ok(Message::Text(text))) => obey(&mut socket, &mut watched, &text).await,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => false,
+                Some(Ok(_)) => true,
+            },
+            change = news.recv() => match change {
+                Some(change) => tell(&mut socket, &database, &watched, change).await,
+                None => false,
+            },
+            _ = stopping.changed() => false,
+        };
+    }
+    drop(listener);
+    // The other side may be gone already.
+    drop(socket.close(None).await);
+}
+
+/// Sends one message; false when the client is gone or does not read.
+async fn send(socket: &mut Socket, message: &Value) -> bool {
+    let frame = Message::text(ascii(&format!("[{message}]")));
+    let sent = tokio::time::timeout(SEND_TIMEOUT, socket.send(frame)).await;
+    matches!(sent, Ok(Ok(())))
+}
+
+/// Characters beyond ASCII as escapes: some clients decode pieces of a frame on their own.
+fn ascii(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_ascii() {
+            out.push(character);
+            continue;
+        }
+        let mut units = [0; 2];
+        for unit in character.encode_utf16(&mut units) {
+            out.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+    out
+}
+
+/// Carries out a command of the client and confirms it.
+async fn obey(socket: &mut Socket, watched: &mut Watched, text: &str) -> bool {
+    let command: Value = serde_json::from_str(text).unwrap_or_default();
+    let name = command["Command"].as_str().unwrap_or("");
+    let answer = match watched.apply(name, &command["Param"], &command["Params"]) {
+        Ok(()) => json!({ "CommandId": command["CommandId"], "Type": "Confirm" }),
+        Err(message) => json!({
+            "CommandId": command["CommandId"],
+            "Type": "Error",
+            "Exception": format!("{}: {message}", kind::ARGUMENT),
+        }),
+    };
+    send(socket, &answer).await
+}
+
+/// Tells what is watched of a change.
+async fn tell(
+    socket: &mut Socket,
+    database: &Arc<Database>,
+    watched: &Watched,
+    change: Change,
+) -> bool {
+    let mut messages: Vec<Value> = change
+        .beside
+        .iter()
+        .filter(|beside| watched.wants_beside(beside))
+        .map(|beside| describe_beside(database, beside))
+        .collect();
+    if watched.wants_documents() {
+        let database = database.clone();
+        let (first, last) = (change.first_etag, change.last_etag);
+        let read = move || documents(&database, first, last);
+        let found = tokio::task::spawn_blocking(read).await;
+        let Ok(Ok(found)) = found else { return false };
+        let wanted = found.into_iter().filter(|one| watched.wants_document(one));
+        messages.extend(wanted.map(|one| {
+            json!({ "Type": "DocumentChange", "Value": {
+                "Type": one.kind, "Id": one.id, "CollectionName": one.collection,
+                "ChangeVector": one.change_vector,
+            }})
+        }));
+    }
+    for message in &messages {
+        if !send(socket, message).await {
+            return false;
+        }
+    }
+    true
+}
+
+struct DocumentNews {
+    kind: &'static str,
+    id: String,
+    collection: String,
+    change_vector: String,
+}
+
+/// Documents stored and deleted with these etags, oldest change first.
+fn documents(database: &Database, first: Etag, last: Etag) -> Result<Vec<DocumentNews>, ReadError> {
+    let snapshot = database.read()?;
+    let before = Etag(first.0.saturating_sub(1));
+    let mut found = Vec::new();
+    for row in snapshot.by_etag(before)? {
+        let row = row?;
+        if row.etag() > last {
+            break;
+        }
+        found.push((
+            row.etag(),
+            "Put",
+            row.id().to_owned(),
+            row.collection().to_owned(),
+        ));
+    }
+    for tombstone in snapshot.tombstones(before)? {
+        let tombstone = tombstone?;
+        if tombstone.etag > last {
+            break;
+        }
+        found.push((tombstone.etag, "Delete", tombstone.id, tombstone.collection));
+    }
+    found.sort_by_key(|(etag, ..)| *etag);
+    let news = found
+        .into_iter()
+        .map(|(etag, kind, id, collection)| DocumentNews {
+            kind,
+            id,
+            collection,
+            change_vector: database.id().change_vector(etag),
+        });
+    Ok(news.collect())
+}
+
+fn describe_beside(database: &Database, change: &BesideChange) -> Value {
+    match change {
+        BesideChange::Counter {
+            document,
+            collection,
+            name,
+            kind,
+            value,
+            etag,
+        } => json!({ "Type": "CounterChange", "Value": {
+            "Name": name, "Value": value, "DocumentId": document, "CollectionName": collection,
+            "ChangeVector": database.id().change_vector(*etag), "Type": kind,
+        }}),
+        BesideChange::Series {
+            document,
+            collection,
+            name,
+            kind,
+            from,
+            to,
+            etag,
+        } => json!({ "Type": "TimeSeriesChange", "Value": {
+            "Name": name, "From": moment(*from), "To": moment(*to), "DocumentId": document,
+            "CollectionName": collection, "ChangeVector": database.id().change_vector(*etag),
+            "Type": kind,
+        }}),
+    }
+}
+
+/// What one client watches. Names and ids are kept in lower case.
+#[derive(Debug, Default)]
+struct Watched {
+    entries: HashSet<(&'static str, String, String)>,
+}
+
+/// Commands, without `watch-`, and how many parameters each has.
+const COMMANDS: &[(&str, usize)] = &[
+    ("docs", 0),
+    ("doc", 1),
+    ("prefix", 1),
+    ("collection", 1),
+    ("indexes", 0),
+    ("index", 1),
+    ("operations", 0),
+    ("operation", 1),
+    ("counters", 0),
+    ("counter", 1),
+    ("document-counters", 1),
+    ("document-counter", 2),
+    ("all-timeseries", 0),
+    ("timeseries", 1),
+    ("all-document-timeseries", 1),
+    ("document-timeseries", 2),
+    ("topology-change", 0),
+    ("aggressive-caching", 0),
+];
+
+impl Watched {
+    fn apply(&mut self, command: &str, param: &Value, params: &Value) -> Result<(), String> {
+        let (name, begins) = match command.strip_prefix("watch-") {
+            Some(name) => (name, true),
+            None => (command.strip_prefix("unwatch-").unwrap_or(""), false),
+        };
+        let known = COMMANDS.iter().find(|(known, _)| *known == name);
+        let Some((name, count)) = known else {
+            return Err(format!("Command argument '{command}' is not valid"));
+        };
+        let text = |value: &Value| match value {
+            Value::String(text) => text.to_lowercase(),
+            Value::Number(number) => number.to_string(),
+            _ => String::new(),
+        };
+        let (first, second) = match count {
+            0 => (String::new(), String::new()),
+            1 => (text(param), String::new()),
+            _ => (text(&params[0]), text(&params[1])),
+        };
+        let entry = (*name, first, second);
+        if !begins {
+            self.entries.remove(&entry);
+        } else if self.entries.len() < WATCHED_MAX {
+            self.entries.insert(entry);
+        } else {
+            return Err(format!(
+                "More than {WATCHED_MAX} things cannot be watched at once"
+            ));
+        }
+        Ok(())
+    }
+
+    fn has(&self, name: &'static str, first: &str, second: &str) -> bool {
+        let entry = (name, first.to_lowercase(), second.to_lowercase());
+        self.entries.contains(&entry)
+    }
+
+    fn wants_documents(&self) -> bool {
+        let names = ["docs", "doc", "prefix", "collection"];
+        self.entries.iter().any(|(name, ..)| names.contains(name))
+    }
+
+    fn wants_document(&self, news: &DocumentNews) -> bool {
+        let id = news.id.to_lowercase();
+        let is_prefix = |(name, prefix, _): &(&str, String, String)| {
+            *name == "prefix" && id.starts_with(prefix.as_str())
+        };
+        self.has("docs", "", "")
+            || self.has("doc", &news.id, "")
+            || self.has("collection", &news.collection, "")
+            || self.entries.iter().any(is_prefix)
+    }
+
+    fn wants_beside(&self, change: &BesideChange) -> bool {
+        match change {
+            BesideChange::Counter { document, name, .. } => {
+                self.has("counters", "", "")
+                    || self.has("counter", name, "")
+                    || self.has("document-counters", document, "")
+                    || self.has("document-counter", document, name)
+            }
+            BesideChange::Series { document, name, .. } => {
+                self.has("all-timeseries", "", "")
+                    || self.has("timeseries", name, "")
+                    || self.has("all-document-timeseries", document, "")
+                    || self.has("document-timeseries", document, name)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn news(id: &str, collection: &str) -> DocumentNews {
+        DocumentNews {
+            kind: "Put",
+            id: id.to_owned(),
+            collection: collection.to_owned(),
+            change_vector: String::new(),
+        }
+    }
+
+    #[test]
+    fn documents_are_wanted_by_id_prefix_and_collection_in_any_case() {
+        let mut watched = Watched::default();
+        let mut apply = |command: &str, param: Value| watched.apply(command, &param, &Value::Null);
+        apply("watch-doc", json!("Users/1")).unwrap();
+        apply("watch-prefix", json!("orders/")).unwrap();
+        apply("watch-collection", json!("companies")).unwrap();
+        apply("watch-collection", json!("gone")).unwrap();
+        apply("unwatch-collection", json!("Gone")).unwrap();
+        assert!(apply("watch-all", Value::Null).is_err());
+        for (id, collection, wanted) in [
+            ("users/1", "Users", true),
+            ("users/2", "Users", false),
+            ("Orders/7", "Orders", true),
+            ("x", "Companies", true),
+            ("x", "gone", false),
+        ] {
+            assert_eq!(
+                watched.wants_document(&news(id, collection)),
+                wanted,
+                "{id}"
+            );
+        }
+    }
+
+    #[test]
+    fn frames_are_ascii() {
+        assert_eq!(ascii("a\u{e9}\u{1f600}"), "a\\u00e9\\ud83d\\ude00");
+    }
+}

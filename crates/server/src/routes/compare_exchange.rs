@@ -1,0 +1,223 @@
+//! `/databases/*/cmpxchg`: values by key that change only for a client who knows their last index.
+//!
+//! Also the parts of cluster-wide transactions and loads that are about them.
+
+use hyper::StatusCode;
+use jackdaw_database::{Command, ExchangeChange, ExchangeOutcome, ExchangeValue, Snapshot};
+use jackdaw_document::{DocumentBuf, Object, ObjectWriter, Path, write_object};
+
+use super::queries::long;
+use super::{documents, failure, input};
+use crate::http::{Call, Outcome, Reply};
+use crate::wire::{QueryString, WireError, kind};
+
+/// Longest key on the wire, in bytes.
+const KEY_BYTES_MAX: usize = 512;
+
+/// `GET /databases/*/cmpxchg?key=` (repeated) or `?startsWith=&start=&pageSize=`
+pub(super) fn get(call: &Call) -> Outcome {
+    let query = call.query();
+    let snapshot = documents::snapshot(call)?;
+    let read = |error| failure::read(&error);
+    if query.has("key") {
+        let keys: Vec<String> = query.all("key").map(|key| key.into_owned()).collect();
+        let find = |key: &String| Ok((key.clone(), snapshot.exchange_value(key).map_err(read)?));
+        let found: Vec<_> = keys.iter().map(find).collect::<Result<_, WireError>>()?;
+        if let [(_, None)] = &found[..] {
+            return Ok(Reply::empty(StatusCode::NOT_FOUND));
+        }
+        return Ok(listing(&found));
+    }
+    let number = |name: &str| {
+        query
+            .number(name)
+            .and_then(|number| usize::try_from(number).ok())
+    };
+    let prefix = query.first("startsWith").unwrap_or_default();
+    let (start, size) = (
+        number("start").unwrap_or(0),
+        number("pageSize").unwrap_or(usize::MAX),
+    );
+    let values = snapshot
+        .exchange_values(&prefix, start, size)
+        .map_err(read)?;
+    let found: Vec<_> = values
+        .into_iter()
+        .map(|value| (value.key.to_lowercase(), Some(value)))
+        .collect();
+    Ok(listing(&found))
+}
+
+fn listing(found: &[(String, Option<ExchangeValue>)]) -> Reply {
+    let mut body = Vec::new();
+    write_object(&mut body, |object| {
+        object.array("Results", |list| {
+            for (key, value) in found {
+                list.object(|row| push(row, key, value.as_ref()));
+            }
+        });
+    });
+    Reply::json(StatusCode::OK, body)
+}
+
+fn push(row: &mut ObjectWriter<'_>, key: &str, value: Option<&ExchangeValue>) {
+    row.string("Key", key);
+    match value {
+        Some(value) => row.value("Value", value.value.root()),
+        None => row.null("Value"),
+    }
+    row.long("Index", value.map_or(-1, |value| long(value.index)));
+}
+
+fn key(call: &Call) -> Result<String, WireError> {
+    let key = call
+        .query()
+        .filled("key")
+        .ok_or_else(|| WireError::empty_parameter("key"))?;
+    check_key(&key)?;
+    Ok(key.into_owned())
+}
+
+fn check_key(key: &str) -> Result<(), WireError> {
+    if key.len() <= KEY_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "Compare Exchange key cannot exceed {KEY_BYTES_MAX} bytes, but the key was {} bytes. The \
+         invalid key is '{key}'. Parameter 'str'",
+        key.len()
+    );
+    Err(WireError::new(kind::KEY_TOO_BIG, message))
+}
+
+fn index(call: &Call) -> Result<u64, WireError> {
+    let index = call.query().number("index");
+    let index = index.ok_or_else(|| WireError::missing_parameter("index"))?;
+    Ok(u64::try_from(index).unwrap_or(0))
+}
+
+/// `PUT /databases/*/cmpxchg?key=&index=`: 0 demands that there is no value yet.
+pub(super) fn put(call: &Call) -> Outcome {
+    let (key, index) = (key(call)?, index(call)?);
+    let mut parser = input::parser(call);
+    let value = input::parse(call, &mut parser)?.to_buf();
+    change(call, &key, index, ExchangeChange::Put(value))
+}
+
+/// `DELETE /databases/*/cmpxchg?key=&index=`
+pub(super) fn delete(call: &Call) -> Outcome {
+    change(call, &key(call)?, index(call)?, ExchangeChange::Delete)
+}
+
+fn change(call: &Call, key: &str, index: u64, change: ExchangeChange) -> Outcome {
+    let outcome = super::database(call)?.change_exchange(key, index, change);
+    let ExchangeOutcome {
+        index,
+        value,
+        successful,
+    } = outcome.map_err(|error| failure::write(&error))?;
+    let mut body = Vec::new();
+    write_object(&mut body, |object| {
+        object.long("Index", long(index));
+        match &value {
+            Some(value) => object.value("Value", value.root()),
+            None => object.null("Value"),
+        }
+        object.bool("Successful", successful);
+    });
+    Ok(Reply::json(StatusCode::OK, body))
+}
+
+/// The `CompareExchangePUT` command of a cluster-wide transaction.
+pub(super) fn read_put(command: Object<'_>) -> Result<Command, WireError> {
+    let (key, index) = key_and_index(command)?;
+    let value = command.get("Document").filter(|value| !value.is_null());
+    let value = value.ok_or_else(|| {
+        let message = "A CompareExchangePUT command must have a 'Document' property.";
+        WireError::new(kind::INVALID_OPERATION, message)
+    })?;
+    let mut builder = jackdaw_document::Builder::new();
+    let value: DocumentBuf = builder
+        .value(value)
+        .finish()
+        .map_err(|error| WireError::new(kind::INVALID_DATA, error.to_string()))?;
+    Ok(Command::CompareExchangePut { key, index, value })
+}
+
+/// The `CompareExchangeDELETE` command of a cluster-wide transaction.
+pub(super) fn read_delete(command: Object<'_>) -> Result<Command, WireError> {
+    let (key, index) = key_and_index(command)?;
+    Ok(Command::CompareExchangeDelete { key, index })
+}
+
+fn key_and_index(command: Object<'_>) -> Result<(String, u64), WireError> {
+    let key = input::text(command, "Id")?.unwrap_or("");
+    check_key(key)?;
+    let index = command.get("Index").and_then(|index| index.as_i64());
+    Ok((
+        key.to_owned(),
+        index
+            .and_then(|index| u64::try_from(index).ok())
+            .unwrap_or(0),
+    ))
+}
+
+/// Paths named by `cmpxchg=` whose values are keys.
+pub(super) struct Wanted(Vec<Path>);
+
+impl Wanted {
+    /// Reads `cmpxchg=`; `None` without it.
+    pub(super) fn read(query: QueryString<'_>) -> Result<Option<Wanted>, WireError> {
+        let mut paths = Vec::new();
+        for text in query.all("cmpxchg").filter(|text| !text.is_empty()) {
+            let path = Path::parse(&text)
+                .map_err(|error| WireError::new(kind::ARGUMENT, error.to_string()))?;
+            paths.push(path.fanning_out());
+        }
+        Ok((!paths.is_empty()).then_some(Wanted(paths)))
+    }
+
+    /// Appends the member of an answer that holds the values that documents name.
+    pub(super) fn push<'d>(
+        &self,
+        snapshot: &Snapshot,
+        bodies: impl Iterator<Item = jackdaw_document::Value<'d>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        let mut keys: Vec<String> = Vec::new();
+        for body in bodies {
+            for path in &self.0 {
+                keys.extend(
+                    documents::texts_at(path, body)
+                        .into_iter()
+                        .map(str::to_owned),
+                );
+            }
+        }
+        push_includes(snapshot, keys, out)
+    }
+}
+
+/// Appends `,"CompareExchangeValueIncludes":{..}` with the values under these keys.
+pub(super) fn push_includes(
+    snapshot: &Snapshot,
+    mut keys: Vec<String>,
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
+    keys.sort();
+    keys.dedup();
+    let mut found = Vec::new();
+    for key in keys {
+        let value = snapshot
+            .exchange_value(&key)
+            .map_err(|error| failure::read(&error))?;
+        found.push((key, value));
+    }
+    out.extend_from_slice(b",\"CompareExchangeValueIncludes\":");
+    write_object(out, |members| {
+        for (key, value) in &found {
+            members.object(key, |row| push(row, key, value.as_ref()));
+        }
+    });
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! `PATCH /databases/*/queries`: runs a script over whatever a query finds, as an operation.
+
+use jackdaw_database::{
+    Command, CommandResult, Database, Patch, PatchScript, PatchStatus, PatchWork, QueryError,
+    ScriptContext,
+};
+use jackdaw_query::syntax::{self, Query};
+
+use super::asked::Asked;
+use super::by_query::{Done, Options, change_each, find, finish, refuse_filter};
+use super::operations::{Detail, Progress};
+use super::{failure, input, patches};
+use crate::http::{Call, Outcome};
+use crate::wire::WireError;
+
+/// Documents patched by one transaction: others wait for it.
+const BATCH_DOCUMENTS: usize = 128;
+
+/// `PATCH /databases/*/queries?allowStale=&staleTimeout=&maxOpsPerSec=&details=`
+pub(super) fn start(call: &Call) -> Outcome {
+    let database = super::database(call)?;
+    let mut parser = input::parser(call);
+    let body = input::object(call, &mut parser)?;
+    let query = body.get("Query").and_then(|query| query.as_object());
+    let mut asked = Asked::from_object(query.unwrap_or(body))?;
+    let parsed = syntax::parse_patch(&asked.text);
+    let parsed = parsed.map_err(|error| failure::query(&QueryError::Syntax(error), &asked))?;
+    refuse_filter(&parsed)?;
+    let options = Options::read(call, &mut asked);
+    let description = format!("Patches what is found by: {}", asked.text);
+    options.begin(call, &database, description, move |database, progress| {
+        finish(
+            progress,
+            patch(database, &asked, &parsed, options, progress),
+        );
+    })
+}
+
+/// Finds and patches; `None` when the operation was cancelled.
+fn patch(
+    database: &Database,
+    asked: &Asked,
+    query: &Query,
+    options: Options,
+    progress: &Progress,
+) -> Result<Option<Done>, WireError> {
+    let ids = find(database, asked, true)?;
+    let work = work_of(asked, query);
+    let command = |id: &str| {
+        Command::Patch(Box::new(Patch {
+            work: work.clone(),
+            ..Patch::script(id, "", None)
+        }))
+    };
+    let mut details = Vec::new();
+    let note = |result| {
+        if options.details {
+            details.extend(detail(result));
+        }
+    };
+    let is_done = change_each(
+        database,
+        &ids,
+        BATCH_DOCUMENTS,
+        options,
+        progress,
+        command,
+        note,
+    )?;
+    Ok(is_done.then_some((ids.len(), details)))
+}
+
+/// The script of the `update` clause with what surrounds it.
+fn work_of(asked: &Asked, query: &Query) -> PatchWork {
+    let text = query.update.as_ref().map(|script| script.0.clone());
+    PatchWork::Script {
+        script: PatchScript {
+            text: text.unwrap_or_default(),
+            parameters: asked.parameters.clone(),
+        },
+        context: ScriptContext {
+            declarations: query.functions(),
+            alias: query.from.alias.clone(),
+        },
+        if_missing: None,
+        create_if_missing: None,
+    }
+}
+
+fn detail(result: CommandResult) -> Option<Detail> {
+    let CommandResult::Patch(outcome) = result else {
+        return None;
+    };
+    if outcome.status == PatchStatus::DocumentDoesNotExist {
+        return None;
+    }
+    Some(Detail::Patched {
+        id: outcome.id,
+        change_vector: outcome.stored.map(|stored| stored.change_vector),
+        status: patches::status_name(outcome.status),
+    })
+}

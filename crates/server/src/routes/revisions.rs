@@ -1,0 +1,247 @@
+//! `/databases/*/revisions`: earlier states of documents, and which documents keep them.
+//!
+//! A revision is shown as its document was, under the change vector it had.
+
+use hyper::StatusCode;
+use hyper::header::IF_NONE_MATCH;
+use jackdaw_base::time::UnixTicks;
+use jackdaw_database::{DocumentRow, Etag, RevisionsConfiguration};
+use jackdaw_document::{Value, write_object};
+use serde_json::json;
+
+use super::cluster::NODE_TAG;
+use super::documents::{hash_of, push_document, snapshot};
+use super::queries::long;
+use super::{failure, input};
+use crate::http::{Call, Outcome, Reply};
+use crate::wire::{WireError, kind};
+
+/// Revisions told at once unless the client says otherwise.
+const PAGE_SIZE: usize = 25;
+
+/// `GET /databases/*/revisions?id=&start=&pageSize=&metadataOnly=`, `?id=&before=` or
+/// `?changeVector=` (repeated)
+pub(super) fn get(call: &Call) -> Outcome {
+    let query = call.query();
+    let snapshot = snapshot(call)?;
+    let read = |error| failure::read(&error);
+    if query.has("changeVector") {
+        let vectors: Vec<String> = query
+            .all("changeVector")
+            .map(|text| text.into_owned())
+            .collect();
+        let find = |vector: &String| snapshot.revision(vector).map_err(read);
+        let found: Vec<_> = vectors.iter().map(find).collect::<Result<_, WireError>>()?;
+        if let [None] = &found[..] {
+            return Ok(Reply::empty(StatusCode::NOT_FOUND));
+        }
+        return Ok(answer(call, &found, None));
+    }
+    let id = query
+        .filled("id")
+        .ok_or_else(|| WireError::empty_parameter("id"))?;
+    if let Some(text) = query.filled("before") {
+        let moment = UnixTicks::parse(text.trim()).ok_or_else(|| {
+            let message = format!("Could not parse query string 'before' as date '{text}'.");
+            WireError::new(kind::ARGUMENT, message)
+        })?;
+        let found = snapshot.revision_before(&id, moment).map_err(read)?;
+        let found: Vec<_> = found.into_iter().map(Some).collect();
+        let count = found.len() as u64;
+        return Ok(answer(call, &found, Some(count)));
+    }
+    let (start, size) = page(call, usize::MAX);
+    let (rows, total) = snapshot.revisions(&id, start, size).map_err(read)?;
+    let found: Vec<_> = rows.into_iter().map(Some).collect();
+    Ok(answer(call, &found, Some(total)))
+}
+
+fn page(call: &Call, default: usize) -> (usize, usize) {
+    let query = call.query();
+    let number = |name: &str| {
+        query
+            .number(name)
+            .and_then(|number| usize::try_from(number).ok())
+    };
+    (
+        number("start").unwrap_or(0),
+        number("pageSize").unwrap_or(default),
+    )
+}
+
+fn answer(call: &Call, found: &[Option<DocumentRow<'_>>], total: Option<u64>) -> Reply {
+    let etag = match found {
+        [] => "nothing".to_owned(),
+        [Some(one)] => one.change_vector(),
+        several => hash_of(
+            several
+                .iter()
+                .map(|row| row.as_ref().map_or(Etag(0), |row| row.etag()).0),
+        ),
+    };
+    if call.unquoted(&IF_NONE_MATCH) == Some(etag.as_str()) && etag != "nothing" {
+        return Reply::empty(StatusCode::NOT_MODIFIED);
+    }
+    let metadata_only = call.query().flag("metadataOnly");
+    let mut body = b"{\"Results\":[".to_vec();
+    for (slot, row) in found.iter().enumerate() {
+        if slot > 0 {
+            body.push(b',');
+        }
+        match row {
+            Some(row) => push_document(&mut body, row, metadata_only),
+            None => body.extend_from_slice(b"null"),
+        }
+    }
+    body.push(b']');
+    if let Some(total) = total {
+        body.extend_from_slice(format!(",\"TotalResults\":{total}").as_bytes());
+    }
+    body.push(b'}');
+    Reply::json(StatusCode::OK, body).with_etag(&etag)
+}
+
+/// `GET /databases/*/revisions/count?id=`
+pub(super) fn count(call: &Call) -> Outcome {
+    let id = call
+        .query()
+        .filled("id")
+        .ok_or_else(|| WireError::empty_parameter("id"))?;
+    let snapshot = snapshot(call)?;
+    let (_, total) = snapshot
+        .revisions(&id, 0, 0)
+        .map_err(|error| failure::read(&error))?;
+    Ok(Reply::value(&json!({ "RevisionsCount": total })))
+}
+
+/// `GET /databases/*/revisions/bin?start=&pageSize=`: documents that were deleted.
+pub(super) fn bin(call: &Call) -> Outcome {
+    let (start, size) = page(call, PAGE_SIZE);
+    let snapshot = snapshot(call)?;
+    let rows = snapshot
+        .revision_bin(start, size)
+        .map_err(|error| failure::read(&error))?;
+    let mut body = Vec::new();
+    write_object(&mut body, |object| {
+        object.array("Results", |list| {
+            for row in &rows {
+                let mut text = Vec::new();
+                row.write_metadata_json(&mut text);
+                list.raw(&text);
+            }
+        });
+    });
+    Ok(Reply::json(StatusCode::OK, body))
+}
+
+/// `GET /databases/*/revisions/config`: 404 when it was never set.
+pub(super) fn configuration(call: &Call) -> Outcome {
+    let found = snapshot(call)?.revisions_configuration();
+    match found.map_err(|error| failure::read(&error))? {
+        None => Ok(Reply::empty(StatusCode::NOT_FOUND)),
+        Some(found) => {
+            let mut body = Vec::new();
+            found.to_document().root().write_json(&mut body);
+            Ok(Reply::json(StatusCode::OK, body))
+        }
+    }
+}
+
+/// `POST /databases/*/admin/revisions/config`
+pub(super) fn configure(call: &Call) -> Outcome {
+    let database = super::database(call)?;
+    let mut parser = input::parser(call);
+    let given = input::object(call, &mut parser)?;
+    let parsed = RevisionsConfiguration::parse(given);
+    let parsed = parsed.map_err(|why| {
+        WireError::new(
+            kind::INVALID_OPERATION,
+            format!("The revisions configuration is wrong: {why}."),
+        )
+    })?;
+    let member = serde_json::from_slice(parsed.to_document().root().to_json().as_bytes());
+    database
+        .set_revisions_configuration(parsed)
+        .map_err(|error| failure::write(&error))?;
+    let index = super::databases::set_member(call, "Revisions", member.unwrap_or_default())?;
+    Ok(Reply::value(&json!({ "RaftCommandIndex": index })))
+}
+
+/// `POST /databases/*/admin/revisions/config/enforce`: deletes, as an operation, what the
+/// configuration does not keep.
+pub(super) fn enforce(call: &Call) -> Outcome {
+    let database = super::database(call)?;
+    let operations = &call.shared.operations;
+    let description = "Enforces the revisions configuration".to_owned();
+    let (number, progress) = operations.begin(database.id().as_str(), description);
+    tokio::task::spawn_blocking(move || {
+        let ids = database.read().and_then(|snapshot| {
+            let rows = snapshot.by_etag(Etag(0))?;
+            rows.map(|row| Ok(row?.id().to_owned()))
+                .collect::<Result<Vec<_>, _>>()
+        });
+        let ids = match ids {
+            Ok(ids) => ids,
+            Err(error) => return progress.fail(&failure::read(&error)),
+        };
+        let mut deleted = 0;
+        for batch in ids.chunks(1024) {
+            if progress.is_cancelled() {
+                return progress.cancel();
+            }
+            match database.delete_revisions(batch.to_vec(), true) {
+                Ok(count) => deleted += usize::try_from(count).unwrap_or(usize::MAX),
+                Err(error) => return progress.fail(&failure::write(&error)),
+            }
+        }
+        progress.complete(deleted, Vec::new());
+    });
+    Ok(Reply::value(
+        &json!({ "OperationId": number, "OperationNodeTag": NODE_TAG }),
+    ))
+}
+
+/// `DELETE /databases/*/admin/revisions` with `{DocumentIds}`: deletes all their revisions.
+pub(super) fn delete(call: &Call) -> Outcome {
+    let database = super::database(call)?;
+    let mut parser = input::parser(call);
+    let given = input::object(call, &mut parser)?;
+    let ids = input::texts(given, "DocumentIds")?
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    let deleted = database.delete_revisions(ids, false);
+    let deleted = deleted.map_err(|error| failure::write(&error))?;
+    Ok(Reply::value(&json!({ "TotalDeletes": long(deleted) })))
+}
+
+/// `POST /databases/*/revisions/revert/docs` with `{IdToChangeVector}`: stores what revisions hold.
+pub(super) fn revert(call: &Call) -> Outcome {
+    let database = super::database(call)?;
+    let mut parser = input::parser(call);
+    let given = input::object(call, &mut parser)?;
+    let Some(Value::Object(wanted)) = given.get("IdToChangeVector") else {
+        let message = "An 'IdToChangeVector' object with the revisions to go back to is missing.";
+        return Err(WireError::new(kind::INVALID_OPERATION, message));
+    };
+    let snapshot = snapshot(call)?;
+    let mut commands = Vec::with_capacity(wanted.len());
+    for (id, vector) in wanted.iter() {
+        let vector = vector.as_str().unwrap_or("");
+        let row = snapshot
+            .revision(vector)
+            .map_err(|error| failure::read(&error))?;
+        let row = row
+            .filter(|row| row.id().eq_ignore_ascii_case(id))
+            .ok_or_else(|| {
+                let message =
+                    format!("There is no revision of '{id}' with change vector '{vector}'.");
+                WireError::new(kind::INVALID_OPERATION, message)
+            })?;
+        commands.push(row.restoring());
+    }
+    database
+        .batch(commands)
+        .map_err(|error| failure::write(&error))?;
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}

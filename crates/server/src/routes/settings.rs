@@ -1,0 +1,191 @@
+//! Settings of databases that live in their records: for clients, names of time series values,
+//! whether a database serves at all, and its place among nodes.
+
+use hyper::StatusCode;
+use jackdaw_document::Object;
+use serde_json::{Map, Value, json};
+
+use super::cluster::NODE_TAG;
+use super::{databases, failure, input};
+use crate::http::{Call, Outcome, Reply};
+use crate::wire::{WireError, kind};
+
+/// Member of the record that holds settings for clients.
+const CLIENT: &str = "Client";
+/// Member that holds settings of time series.
+const TIME_SERIES: &str = "TimeSeries";
+/// Member that says that a database does not serve.
+const DISABLED: &str = "Disabled";
+
+/// The body as JSON that goes into a record: it is small and holds no documents.
+fn given(call: &Call) -> Result<Map<String, Value>, WireError> {
+    let mut parser = input::parser(call);
+    let object: Object<'_> = input::object(call, &mut parser)?;
+    let text = jackdaw_document::Value::Object(object).to_json();
+    serde_json::from_str(&text)
+        .map_err(|error| WireError::new(kind::INVALID_DATA, error.to_string()))
+}
+
+/// `PUT /databases/*/admin/configuration/client`
+pub(super) fn put_client(call: &Call) -> Outcome {
+    super::database(call)?;
+    databases::set_member(call, CLIENT, given(call)?.into())?;
+    Ok(Reply::empty(StatusCode::CREATED))
+}
+
+/// `GET /databases/*/configuration/client`: an etag of -2 says that none was ever set.
+pub(super) fn client(call: &Call) -> Outcome {
+    super::database(call)?;
+    let (index, member) = databases::member(call, CLIENT)?;
+    let Some(Value::Object(mut members)) = member else {
+        return Ok(Reply::value(&json!({ "Etag": -2, "Configuration": null })));
+    };
+    members.insert("Etag".to_owned(), index.into());
+    Ok(Reply::value(
+        &json!({ "Etag": index, "Configuration": members }),
+    ))
+}
+
+/// `POST /databases/*/timeseries/names/config` with `{Collection, TimeSeries, ValueNames, Update}`:
+/// what clients call the values of a series.
+pub(super) fn name_values(call: &Call) -> Outcome {
+    super::database(call)?;
+    let given = given(call)?;
+    let text = |name: &str| {
+        given
+            .get(name)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
+    let missing = |name: &str| {
+        let message = format!("'{name}' is missing.");
+        WireError::new(kind::ARGUMENT, message)
+    };
+    let collection = text("Collection").ok_or_else(|| missing("Collection"))?;
+    let series = text("TimeSeries").ok_or_else(|| missing("TimeSeries"))?;
+    let names = given.get("ValueNames").filter(|names| names.is_array());
+    let names = names.ok_or_else(|| missing("ValueNames"))?;
+    let mut configuration = match databases::member(call, TIME_SERIES)?.1 {
+        Some(Value::Object(configuration)) => configuration,
+        _ => Map::new(),
+    };
+    for (name, value) in [("Collections", json!({})), ("NamedValues", json!({}))] {
+        let member = configuration.entry(name).or_insert(Value::Null);
+        if !member.is_object() {
+            *member = value;
+        }
+    }
+    configuration
+        .entry("PolicyCheckFrequency")
+        .or_insert(Value::Null);
+    let named = &mut configuration["NamedValues"];
+    let spelling = spelling(named, collection);
+    let of_collection = &mut named[&spelling];
+    if !of_collection.is_object() {
+        *of_collection = json!({});
+    }
+    let spelling = self::spelling(of_collection, series);
+    let is_known = of_collection.get(&spelling).is_some();
+    if is_known && given.get("Update").and_then(Value::as_bool) != Some(true) {
+        let message = format!(
+            "The values of time series '{series}' of '{collection}' have names already. Send \
+             'Update' to replace them."
+        );
+        return Err(WireError::new(kind::INVALID_OPERATION, message));
+    }
+    of_collection[&spelling] = names.clone();
+    let index = databases::set_member(call, TIME_SERIES, configuration.into())?;
+    Ok(Reply::value(&json!({ "RaftCommandIndex": index })))
+}
+
+/// The spelling of a member that is there, or the one given.
+fn spelling(object: &Value, name: &str) -> String {
+    let known = object.as_object().and_then(|object| {
+        let found = object
+            .keys()
+            .find(|known| known.to_lowercase() == name.to_lowercase());
+        found.cloned()
+    });
+    known.unwrap_or_else(|| name.to_owned())
+}
+
+/// `GET /databases/*/timeseries/config`: 404 when nothing was ever set.
+pub(super) fn time_series(call: &Call) -> Outcome {
+    super::database(call)?;
+    match databases::member(call, TIME_SERIES)?.1 {
+        Some(configuration) => Ok(Reply::value(&configuration)),
+        None => Ok(Reply::empty(StatusCode::NOT_FOUND)),
+    }
+}
+
+/// `POST /admin/databases/disable` with `{DatabaseNames}`
+pub(super) fn disable(call: &Call) -> Outcome {
+    toggle(call, true)
+}
+
+/// `POST /admin/databases/enable` with `{DatabaseNames}`
+pub(super) fn enable(call: &Call) -> Outcome {
+    toggle(call, false)
+}
+
+fn toggle(call: &Call, disabled: bool) -> Outcome {
+    let mut parser = input::parser(call);
+    let order = input::object(call, &mut parser)?;
+    let mut rows = Vec::new();
+    for name in input::texts(order, "DatabaseNames")? {
+        if call.shared.databases.entry(name).is_none() {
+            rows.push(json!({
+                "Name": name, "Success": false, "Disabled": disabled,
+                "Reason": format!("Database {name} wasn't found"),
+            }));
+            continue;
+        }
+        databases::set_member_of(call, name, DISABLED, disabled.into())?;
+        let state = if disabled { "True" } else { "False" };
+        rows.push(json!({
+            "Name": name, "Success": true, "Disabled": disabled,
+            "Reason": format!("Database state={state} was propagated on the cluster"),
+        }));
+    }
+    Ok(Reply::value(&json!({ "Status": rows })))
+}
+
+fn required(call: &Call, name: &str) -> Result<String, WireError> {
+    let value = call.query().filled(name);
+    value
+        .map(|value| value.into_owned())
+        .ok_or_else(|| WireError::empty_parameter(name))
+}
+
+fn existing(call: &Call) -> Result<(String, u64), WireError> {
+    let name = required(call, "name")?;
+    let entry = call.shared.databases.entry(&name);
+    let entry = entry.ok_or_else(|| failure::no_database(&name))?;
+    Ok((entry.name, entry.index))
+}
+
+/// `POST /admin/databases/reorder?name=` with `{MembersOrder}`: there is one order of one node.
+pub(super) fn reorder(call: &Call) -> Outcome {
+    existing(call)?;
+    let mut parser = input::parser(call);
+    let order = input::texts(input::object(call, &mut parser)?, "MembersOrder")?;
+    if order != [NODE_TAG] {
+        let message =
+            format!("The reordered list doesn't correspond to the existing members: {NODE_TAG}");
+        return Err(WireError::new(kind::ARGUMENT, message));
+    }
+    Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+/// `POST /admin/databases/promote?name=&node=`: the only node is a member already.
+pub(super) fn promote(call: &Call) -> Outcome {
+    let (name, index) = existing(call)?;
+    let node = required(call, "node")?;
+    if node != NODE_TAG {
+        let message = format!("There is no node '{node}' in the cluster.");
+        return Err(WireError::new(kind::ARGUMENT, message));
+    }
+    Ok(Reply::value(
+        &json!({ "Name": name, "RaftCommandIndex": index }),
+    ))
+}

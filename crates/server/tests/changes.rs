@@ -1,0 +1,158 @@
+//! Proves that a client which watches over a web socket is told, in frames of one message each,
+//! what it watches and nothing else.
+
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::{TestServer, start_with_database};
+
+/// A client with just enough of the protocol: short masked text frames out, text frames in.
+struct Watcher(TcpStream);
+
+impl Watcher {
+    fn open(server: &TestServer, path: &str) -> Watcher {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap();
+        assert!(head.starts_with("HTTP/1.1 101"), "{head}");
+        // The answer that RFC 6455 gives for this key.
+        assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
+        Watcher(stream)
+    }
+
+    fn send(&mut self, message: &Value) {
+        let text = message.to_string();
+        let length = u8::try_from(text.len())
+            .ok()
+            .filter(|length| *length < 126)
+            .unwrap();
+        let mut frame = vec![0x81, 0x80 | length, 0, 0, 0, 0];
+        frame.extend_from_slice(text.as_bytes());
+        self.0.write_all(&frame).unwrap();
+    }
+
+    /// The one message of the next frame.
+    fn next(&mut self) -> Value {
+        let mut head = [0; 2];
+        self.0.read_exact(&mut head).unwrap();
+        assert_eq!(head[0], 0x81, "a whole text frame");
+        let mut length = usize::from(head[1]);
+        if length == 126 {
+            let mut long = [0; 2];
+            self.0.read_exact(&mut long).unwrap();
+            length = usize::from(u16::from_be_bytes(long));
+        }
+        let mut text = vec![0; length];
+        self.0.read_exact(&mut text).unwrap();
+        assert!(text.is_ascii());
+        let messages: Vec<Value> = serde_json::from_slice(&text).unwrap();
+        assert_eq!(messages.len(), 1);
+        messages[0].clone()
+    }
+
+    fn watch(&mut self, number: i32, command: &str, param: &Value) {
+        self.send(&json!({ "CommandId": number, "Command": command, "Param": param }));
+        assert_eq!(
+            self.next(),
+            json!({ "CommandId": number, "Type": "Confirm" })
+        );
+    }
+}
+
+#[test]
+fn documents_are_told_by_collection_until_nobody_watches() {
+    let (server, mut connection) = start_with_database();
+    // Some clients write the whole address in lower case.
+    let mut watcher = Watcher::open(&server, "/databases/DB1/changes");
+    assert_eq!(watcher.next()["TopologyChange"], true);
+    watcher.watch(1, "watch-collection", &json!("users"));
+    let put = |id: &str, collection: &str| {
+        json!({
+            "Type": "PUT", "Id": id, "Document": { "@metadata": { "@collection": collection } },
+        })
+    };
+    let commands = json!({ "Commands": [put("orders/1", "Orders"), put("users/\u{e9}", "Users")] });
+    connection.post("/databases/db1/bulk_docs", &commands.to_string());
+    let news = watcher.next();
+    assert_eq!(news["Type"], "DocumentChange");
+    let value = &news["Value"];
+    assert_eq!(
+        (&value["Type"], &value["Id"]),
+        (&json!("Put"), &json!("users/\u{e9}"))
+    );
+    assert_eq!(value["CollectionName"], "Users");
+    assert!(value["ChangeVector"].as_str().unwrap().starts_with("A:2-"));
+    connection.delete("/databases/db1/docs?id=users/%C3%A9");
+    assert_eq!(watcher.next()["Value"]["Type"], "Delete");
+    watcher.watch(2, "unwatch-collection", &json!("users"));
+    watcher.watch(3, "watch-doc", &json!("users/2"));
+    for id in ["users/1", "users/2"] {
+        let commands = json!({ "Commands": [put(id, "Users")] }).to_string();
+        connection.post("/databases/db1/bulk_docs", &commands);
+    }
+    assert_eq!(watcher.next()["Value"]["Id"], "users/2");
+}
+
+#[test]
+fn counters_and_time_series_are_told_with_their_values() {
+    let (server, mut connection) = start_with_database();
+    connection.put("/databases/db1/docs?id=users/1", "{}");
+    let mut watcher = Watcher::open(&server, "/databases/db1/changes");
+    watcher.next();
+    watcher.watch(1, "watch-counters", &Value::Null);
+    watcher.watch(2, "watch-all-timeseries", &Value::Null);
+    let mut count = |kind: &str, delta: i32| {
+        let operation = json!({ "Type": kind, "CounterName": "likes", "Delta": delta });
+        let document = json!({ "DocumentId": "users/1", "Operations": [operation] });
+        let body = json!({ "Documents": [document] }).to_string();
+        connection.post("/databases/db1/counters", &body);
+    };
+    for (kind, delta, told, value) in [
+        ("Increment", 5, "Put", 5),
+        ("Increment", 2, "Increment", 7),
+        ("Delete", 0, "Delete", 0),
+    ] {
+        count(kind, delta);
+        let news = watcher.next();
+        assert_eq!(news["Type"], "CounterChange");
+        assert_eq!(
+            (&news["Value"]["Type"], &news["Value"]["Value"]),
+            (&json!(told), &json!(value))
+        );
+    }
+    let body =
+        r#"{"Name":"h","Appends":[{"Timestamp":"2026-11-21T00:00:00.0000000Z","Values":[1]}]}"#;
+    connection.post("/databases/db1/timeseries?docId=users/1", body);
+    let news = watcher.next();
+    assert_eq!(news["Type"], "TimeSeriesChange");
+    assert_eq!(news["Value"]["From"], "2026-11-21T00:00:00.0000000Z");
+}
+
+#[test]
+fn what_cannot_be_watched_is_refused_and_plain_requests_too() {
+    let (server, mut connection) = start_with_database();
+    assert_eq!(connection.get("/databases/db1/changes").status, 400);
+    let mut watcher = Watcher::open(&server, "/databases/db1/changes");
+    watcher.next();
+    watcher.send(&json!({ "CommandId": 1, "Command": "watch-everything", "Param": null }));
+    assert_eq!(watcher.next()["Type"], "Error");
+}

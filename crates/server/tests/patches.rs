@@ -1,0 +1,370 @@
+//! Proves that documents are patched by scripts and operations, one by one, in batches and by
+//! query, with the statuses and bodies that clients were recorded with.
+
+#![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Answer, Connection, TestServer, start_with_database};
+
+const DOCS: &str = "/databases/db1/docs?id=";
+const SCRIPT_FAILED: &str = "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
+
+fn start() -> (TestServer, Connection) {
+    let (server, mut connection) = start_with_database();
+    for (id, body) in [
+        (
+            "a/1",
+            r#"{"F":1,"Big":9007199254740993,"@metadata":{"@collection":"Cars","k":1}}"#,
+        ),
+        (
+            "a/2",
+            r#"{"F":2,"L":[1],"@metadata":{"@collection":"Cars"}}"#,
+        ),
+    ] {
+        assert_eq!(connection.put(&format!("{DOCS}{id}"), body).status, 201);
+    }
+    (server, connection)
+}
+
+fn send(connection: &mut Connection, target: &str, body: &Value) -> Answer {
+    connection.exchange("PATCH", target, "", body.to_string().as_bytes())
+}
+
+fn patch(connection: &mut Connection, id: &str, script: &str) -> Answer {
+    let body = json!({ "Patch": { "Script": script, "Values": { "v": 7 } } });
+    send(connection, &format!("{DOCS}{id}"), &body)
+}
+
+fn load(connection: &mut Connection, id: &str) -> Value {
+    let answer = connection.get(&format!("{DOCS}{id}"));
+    assert_eq!(answer.status, 200, "{id}");
+    let mut document = answer.json()["Results"][0].clone();
+    document.as_object_mut().unwrap().remove("@metadata");
+    document
+}
+
+fn batch(connection: &mut Connection, commands: Value) -> Answer {
+    let body = json!({ "Commands": commands });
+    connection.post("/databases/db1/bulk_docs", &body.to_string())
+}
+
+/// The state of the operation that `answer` began, once it is final.
+fn wait(connection: &mut Connection, answer: &Answer) -> Value {
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let number = answer.json()["OperationId"].as_i64().unwrap();
+    let target = format!("/databases/db1/operations/state?id={number}");
+    loop {
+        let state = connection.get(&target).json();
+        if state["Status"] != "InProgress" {
+            return state;
+        }
+    }
+}
+
+#[test]
+fn a_script_changes_a_document_and_keeps_what_it_did_not_touch() {
+    let (_server, mut connection) = start();
+    let answer = patch(&mut connection, "a/1", "this.F = args.v; this.G = id(this)");
+    assert_eq!(answer.status, 200);
+    let text = answer.text();
+    let modified = concat!(
+        r#""ModifiedDocument":{"F":7,"Big":9007199254740993,"G":"a/1","#,
+        r#""@metadata":{"@collection":"Cars","k":1}}"#
+    );
+    assert!(
+        text.starts_with(r#"{"Status":"Patched","#) && text.contains(modified),
+        "{text}"
+    );
+    assert_eq!(answer.json()["Collection"], "Cars");
+    assert!(
+        connection
+            .get(&format!("{DOCS}a/1"))
+            .text()
+            .contains("9007199254740993")
+    );
+}
+
+#[test]
+fn a_script_that_changes_nothing_writes_nothing() {
+    let (_server, mut connection) = start();
+    let before = connection.get(&format!("{DOCS}a/1")).text().to_owned();
+    let answer = patch(&mut connection, "a/1", "this.F = 1");
+    assert_eq!(answer.json()["Status"], "NotModified");
+    assert!(answer.json().get("ChangeVector").is_none());
+    assert_eq!(connection.get(&format!("{DOCS}a/1")).text(), before);
+}
+
+#[test]
+fn statuses_tell_missing_created_and_skipped() {
+    let (_server, mut connection) = start();
+    assert_eq!(patch(&mut connection, "no/1", "this.a = 1").status, 404);
+    let body = json!({
+        "Patch": { "Script": "this.a = 1" },
+        "PatchIfMissing": { "Script": "this.b = args.v", "Values": { "v": 3 } },
+    });
+    let answer = send(&mut connection, &format!("{DOCS}no/1"), &body);
+    assert_eq!(answer.status, 201);
+    assert_eq!(answer.json()["Status"], "Created");
+    assert_eq!(answer.json()["ModifiedDocument"], json!({ "b": 3 }));
+    let script = json!({ "Patch": { "Script": "this.q = 1" } }).to_string();
+    let expected = "If-Match: \"A:999-x\"\r\n";
+    let target = format!("{DOCS}a/1");
+    let refused = connection.exchange("PATCH", &target, expected, script.as_bytes());
+    assert_eq!(refused.status, 409);
+    let message = "Could not patch document 'a/1' because non current change vector was used";
+    assert_eq!(refused.json()["Message"], message);
+    let target = format!("{target}&skipPatchIfChangeVectorMismatch=true");
+    let skipped = connection.exchange("PATCH", &target, expected, script.as_bytes());
+    assert_eq!(skipped.status, 304);
+}
+
+#[test]
+fn a_test_tells_what_would_happen_and_leaves_everything() {
+    let (_server, mut connection) = start();
+    let script = "this.F = 2; output(this.F); put('x/1', {q: 1}); load('a/2'); del('zz')";
+    let body = json!({ "Patch": { "Script": script } });
+    let answer = send(
+        &mut connection,
+        &format!("{DOCS}a/1&debug=true&test=true"),
+        &body,
+    );
+    let told = answer.json();
+    assert_eq!(told["Status"], "Patched");
+    assert_eq!(told["OriginalDocument"]["F"], 1);
+    assert_eq!(told["Debug"]["Info"], json!(["2"]));
+    let actions = &told["Debug"]["Actions"];
+    assert_eq!(
+        actions["LoadDocument"],
+        json!([{ "Id": "a/2", "Exists": true }])
+    );
+    assert_eq!(
+        actions["PutDocument"],
+        json!([{ "Id": "x/1", "Data": { "q": 1 } }])
+    );
+    assert_eq!(actions["DeleteDocument"], json!(["zz"]));
+    assert_eq!(load(&mut connection, "a/1")["F"], 1);
+    assert_eq!(connection.get(&format!("{DOCS}x/1")).status, 404);
+}
+
+#[test]
+fn scripts_load_put_and_delete_in_their_transaction() {
+    let (_server, mut connection) = start();
+    let script = "this.Other = load('A/2').L; put('n/', {a: this.Big}); del('a/2');
+        this.Gone = load('a/2')";
+    assert_eq!(patch(&mut connection, "a/1", script).status, 200);
+    assert_eq!(connection.get(&format!("{DOCS}a/2")).status, 404);
+    assert_eq!(load(&mut connection, "a/1")["Other"], json!([1]));
+    let made = connection.get("/databases/db1/docs?startsWith=n/");
+    assert!(
+        made.text().contains(r#""a":9007199254740993"#),
+        "{}",
+        made.text()
+    );
+}
+
+#[test]
+fn failing_scripts_tell_where_and_change_nothing() {
+    let (_server, mut connection) = start();
+    for (script, kind, message) in [
+        (
+            "put('x/1', {}); throw 'x'",
+            SCRIPT_FAILED,
+            "Script failed for document ID 'a/1'. x",
+        ),
+        (
+            "while (true) {}",
+            SCRIPT_FAILED,
+            "The maximum number of statements executed have been",
+        ),
+        ("nope.y = 1", SCRIPT_FAILED, "At 1:1 Script failed"),
+        (
+            "this.a = ;",
+            "Raven.Client.Exceptions.Documents.Patching.JavaScriptParseException",
+            "Failed to parse: At 1:10",
+        ),
+    ] {
+        let answer = patch(&mut connection, "a/1", script);
+        assert_eq!(answer.status, 500, "{script}");
+        assert_eq!(answer.json()["Type"], kind, "{script}");
+        let told = answer.json()["Message"].as_str().unwrap().to_owned();
+        assert!(told.starts_with(message), "{told}");
+    }
+    assert_eq!(connection.get(&format!("{DOCS}x/1")).status, 404);
+    let empty = send(
+        &mut connection,
+        &format!("{DOCS}a/1"),
+        &json!({ "Patch": {} }),
+    );
+    assert_eq!(
+        empty.json()["Message"],
+        "Missing 'Script' property on 'Patch'"
+    );
+}
+
+#[test]
+fn a_batch_patches_what_it_put_and_fails_as_a_whole() {
+    let (_server, mut connection) = start();
+    let script = |text: &str| json!({ "Script": text });
+    let answer = batch(
+        &mut connection,
+        json!([
+            { "Type": "PUT", "Id": "n/1", "Document": { "a": 1 } },
+            { "Type": "PATCH", "Id": "n/1", "ChangeVector": null, "Patch": script("this.a++"),
+              "ReturnDocument": true },
+            { "Type": "PATCH", "Id": "no/2", "Patch": script("this.a = 1") },
+            { "Type": "PATCH", "Id": "n/3", "Patch": script("this.a = 1"),
+              "CreateIfMissing": { "q": 1, "@metadata": { "@collection": "As" } } },
+            { "Type": "BatchPATCH", "Ids": [{ "Id": "a/1" }, { "Id": "a/2" }],
+              "Patch": script("this.F = 9") },
+            { "Type": "JsonPatch", "Id": "a/2", "ReturnDocument": true, "JsonPatch":
+              { "Operations": [{ "op": "add", "path": "/L/-", "value": 2 }] } },
+        ]),
+    );
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let results = answer.json()["Results"].clone();
+    assert_eq!(results.as_array().unwrap().len(), 6);
+    assert_eq!(results[1]["PatchStatus"], "Patched");
+    assert_eq!(results[1]["ModifiedDocument"]["a"], 2);
+    assert_eq!(results[2]["PatchStatus"], "DocumentDoesNotExist");
+    assert_eq!(results[2]["ChangeVector"], Value::Null);
+    assert_eq!(results[3]["PatchStatus"], "Created");
+    assert_eq!(results[4], json!({ "Type": "BatchPATCH" }));
+    assert_eq!(results[5]["ModifiedDocument"]["L"], json!([1, 2]));
+    assert_eq!(load(&mut connection, "n/3"), json!({ "q": 1 }));
+    assert_eq!(load(&mut connection, "a/1")["F"], 9);
+    let failing = batch(
+        &mut connection,
+        json!([
+            { "Type": "PUT", "Id": "n/9", "Document": {} },
+            { "Type": "PATCH", "Id": "a/1", "Patch": script("throw 'no'") },
+        ]),
+    );
+    assert_eq!(failing.json()["Type"], SCRIPT_FAILED);
+    assert_eq!(connection.get(&format!("{DOCS}n/9")).status, 404);
+}
+
+#[test]
+fn json_patches_tell_what_they_could_not_reach() {
+    let (_server, mut connection) = start();
+    let target = "/databases/db1/json-patch?id=";
+    let add = json!({ "Operations": [{ "op": "add", "path": "/jp", "value": 1.10 }] });
+    let answer = send(&mut connection, &format!("{target}a/1"), &add);
+    assert_eq!(answer.json()["Status"], "Patched");
+    assert!(
+        answer
+            .text()
+            .contains(r#""Big":9007199254740993,"jp":1.1,"#),
+        "{}",
+        answer.text()
+    );
+    let remove = json!({ "Operations": [{ "op": "remove", "path": "/nope/q" }] });
+    let answer = send(&mut connection, &format!("{target}a/1"), &remove);
+    assert_eq!(answer.status, 500);
+    let error = answer.json()["Error"].as_str().unwrap().to_owned();
+    assert!(
+        error.contains("Failed to fetch 'nope' in path '/nope/q'"),
+        "{error}"
+    );
+    let missing = send(&mut connection, &format!("{target}zz"), &add);
+    assert_eq!(missing.status, 500);
+}
+
+#[test]
+fn a_query_patches_everything_it_finds() {
+    let (_server, mut connection) = start();
+    let target = "/databases/db1/queries?details=true&allowStale=false";
+    let query = "declare function twice(x) { return x * 2 }
+        from Cars as c where c.F >= 1 update { c.F = twice(this.F) + $q; put('log/', {}) }";
+    let body = json!({ "Query": { "Query": query, "QueryParameters": { "q": 10 } } });
+    let answer = send(&mut connection, target, &body);
+    let state = wait(&mut connection, &answer);
+    assert_eq!(state["Status"], "Completed", "{state}");
+    assert_eq!(state["Result"]["Total"], 2);
+    let detail = &state["Result"]["Details"][0];
+    assert_eq!(
+        (&detail["Id"], &detail["Status"]),
+        (&json!("a/1"), &json!("Patched"))
+    );
+    assert_eq!(load(&mut connection, "a/1")["F"], 12);
+    assert_eq!(load(&mut connection, "a/2")["F"], 14);
+    let body = json!({ "Query": { "Query": "from Cars update { this.F = 0 } limit 1" } });
+    let answer = send(&mut connection, target, &body);
+    assert_eq!(wait(&mut connection, &answer)["Result"]["Total"], 1);
+}
+
+#[test]
+fn patches_by_query_are_refused_at_once_or_end_as_faulted() {
+    let (_server, mut connection) = start();
+    let target = "/databases/db1/queries?details=true";
+    let mut ask = |query: &str| {
+        send(
+            &mut connection,
+            target,
+            &json!({ "Query": { "Query": query } }),
+        )
+    };
+    assert_eq!(ask("from Cars where F = 1").status, 500);
+    assert_eq!(
+        ask("from Cars filter F = 1 update { this.F = 2 }").status,
+        500
+    );
+    let failing = ask("from Cars update { throw 'boom' }");
+    let grouped = ask("from Cars group by F update { this.Z = 1 }");
+    let state = wait(&mut connection, &failing);
+    assert_eq!(state["Status"], "Faulted");
+    assert_eq!(state["Result"]["Type"], SCRIPT_FAILED);
+    let state = wait(&mut connection, &grouped);
+    let message = "Cannot execute bulk operation on Map-Reduce indexes.";
+    assert_eq!(state["Result"]["Message"], message);
+}
+
+#[test]
+fn scripts_count_and_read_values_of_compare_exchange() {
+    let (_server, mut connection) = start();
+    let value = r#"{"Object":{"Owner":"Ann"}}"#;
+    let target = "/databases/db1/cmpxchg?key=vip&index=0";
+    assert_eq!(connection.put(target, value).status, 200);
+    let script = "incrementCounter(this, 'Likes', 5); incrementCounter(this, 'likes');
+        incrementCounter(this, 'Gone'); deleteCounter(this, 'Gone');
+        this.Likes = counter(this, 'LIKES'); this.Names = counterNamesFor(this);
+        this.Owner = cmpxchg('VIP').Owner; this.None = cmpxchg('none')";
+    let answer = patch(&mut connection, "a/1", script);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let document = load(&mut connection, "a/1");
+    assert_eq!(
+        (&document["Likes"], &document["Names"]),
+        (&json!(6), &json!(["Likes"]))
+    );
+    assert_eq!(
+        (&document["Owner"], &document["None"]),
+        (&json!("Ann"), &Value::Null)
+    );
+    let query = "from Cars as c where id() = 'a/1'
+        select { L: counter(c, 'Likes'), O: cmpxchg('vip').Owner, N: counterNamesFor(c) }";
+    let answer = connection.post(
+        "/databases/db1/queries",
+        &json!({ "Query": query }).to_string(),
+    );
+    let row = answer.json()["Results"][0].clone();
+    assert_eq!(
+        (&row["L"], &row["O"], &row["N"]),
+        (&json!(6), &json!("Ann"), &json!(["Likes"]))
+    );
+    let query =
+        "from Cars where id() = 'a/1' select counter('Likes') as L, counterRaw('likes') as R";
+    let answer = connection.post(
+        "/databases/db1/queries",
+        &json!({ "Query": query }).to_string(),
+    );
+    let row = answer.json()["Results"][0].clone();
+    assert_eq!(row["L"], 6);
+    let nodes = row["R"].as_object().unwrap();
+    assert!(
+        nodes
+            .iter()
+            .all(|(node, value)| node.starts_with("A-") && value == 6),
+        "{nodes:?}"
+    );
+}
