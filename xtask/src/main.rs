@@ -12,6 +12,7 @@ mod bench;
 mod ci;
 mod demo;
 mod process;
+mod proof;
 mod repository;
 mod studio;
 mod test;
@@ -39,6 +40,18 @@ const COMMANDS: &[Command] = &[
         summary: test::SUMMARY,
         help: test::HELP,
         run: test::run,
+    },
+    Command {
+        name: "crash",
+        summary: test::CRASH_SUMMARY,
+        help: test::HELP,
+        run: test::run_crash,
+    },
+    Command {
+        name: "sim",
+        summary: proof::SUMMARY,
+        help: proof::HELP,
+        run: proof::run,
     },
     Command {
         name: "tidy",

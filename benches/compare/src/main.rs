@@ -3,8 +3,16 @@
 //! `compare --engine lmdb --workload seq --directory DIR`; `cargo xtask bench storage` runs it in
 //! turn with `jackdaw bench storage`.
 
+#[cfg(feature = "more")]
+mod fjall_engine;
+#[cfg(feature = "more")]
+mod libmdbx_engine;
 mod lmdb;
 mod redb_engine;
+#[cfg(feature = "rocksdb")]
+mod rocksdb_engine;
+#[cfg(feature = "more")]
+mod sqlite;
 
 use clap::{Parser, ValueEnum};
 use jackdaw_workload::{Engine, Error, Settings};
@@ -15,6 +23,18 @@ enum Peer {
     Lmdb,
     /// redb.
     Redb,
+    /// libmdbx.
+    #[cfg(feature = "more")]
+    Libmdbx,
+    /// fjall.
+    #[cfg(feature = "more")]
+    Fjall,
+    /// SQLite.
+    #[cfg(feature = "more")]
+    Sqlite,
+    /// RocksDB.
+    #[cfg(feature = "rocksdb")]
+    Rocksdb,
 }
 
 /// Runs a storage workload on another engine.
@@ -44,6 +64,14 @@ fn main() -> Result<(), Error> {
     let engine: Box<dyn Engine> = match arguments.engine {
         Peer::Lmdb => Box::new(lmdb::Lmdb::open(settings)?),
         Peer::Redb => Box::new(redb_engine::Redb::open(settings)?),
+        #[cfg(feature = "more")]
+        Peer::Libmdbx => Box::new(libmdbx_engine::Libmdbx::open(settings)?),
+        #[cfg(feature = "more")]
+        Peer::Fjall => Box::new(fjall_engine::Fjall::open(settings)?),
+        #[cfg(feature = "more")]
+        Peer::Sqlite => Box::new(sqlite::Sqlite::open(settings)?),
+        #[cfg(feature = "rocksdb")]
+        Peer::Rocksdb => Box::new(rocksdb_engine::RocksDb::open(settings)?),
     };
     jackdaw_workload::run(&*engine, settings, &mut |m| println!("{}", m.to_json()))
 }

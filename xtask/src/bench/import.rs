@@ -169,9 +169,10 @@ fn report(albums: u64, runs: &[Run]) {
     let import = of(|run| run.import.as_secs_f64());
     let ready = of(|run| (run.import + run.index).as_secs_f64());
     println!(
-        "\nMedian of {} runs, {albums} albums from a plain archive:\n  imported           {:>8.2} s \
-         {:>8.0} albums/s\n  and index complete {:>8.2} s {:>8.0} albums/s\n  largest memory     \
-         {:>6.0} MiB",
+        "\nMedian of {} runs, {albums} albums from a plain archive:\n  \
+         imported           {:>8.2} s {:>8.0} albums/s\n  \
+         and index complete {:>8.2} s {:>8.0} albums/s\n  \
+         largest memory     {:>6.0} MiB",
         runs.len(),
         import,
         albums as f64 / import,

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: builds what it measures, runs it several times in turn, shows medians.
 
 mod import;
+mod plot;
 mod storage;
 mod table;
 
@@ -11,7 +12,7 @@ use crate::{process, repository};
 pub(crate) const SUMMARY: &str = "measures the engine, beside its peers";
 
 pub(crate) const HELP: &str = "\
-cargo xtask bench storage [--workload NAME]... [--engine NAME]... [--items N]
+cargo xtask bench storage [--compare] [--workload NAME]... [--engine NAME]... [--items N]
                           [--per-transaction N] [--repetitions N] [--durability full|none]
                           [--directory DIR] [--json FILE]
 
@@ -30,10 +31,12 @@ Time of a routing match, by criterion.
 
 Arguments of bench storage:
   --workload     seq, random, one-transaction, small, small-16, read, scan, large, delete (all)
-  --engine       jackdaw, lmdb, redb (all)
+  --engine       jackdaw, lmdb, redb (these three), libmdbx, fjall, sqlite, rocksdb
+  --compare      all engines; needs a C compiler, libclang and, for RocksDB, librocksdb-dev
   --repetitions  3
   --directory    where the files go: a folder on the disk to be measured (target/bench)
-  --json         where every single measurement is written (target/bench/storage.json)";
+  --json         where every single measurement is written (target/bench/storage.json); the tables
+                 and a picture go beside it (.md, .svg)";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {

@@ -1,12 +1,14 @@
 //! `cargo xtask bench storage`: the storage workloads on Jackdaw and its peers, in turn.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::table::{self, Sample};
+use super::plot;
+use super::table::{self, Row, Sample};
 use crate::{process, repository};
 
 const WORKLOADS: &[&str] = &[
@@ -21,7 +23,13 @@ const WORKLOADS: &[&str] = &[
     "delete",
 ];
 const OWN: &str = "jackdaw";
+/// Peers that are quickly built.
 const PEERS: &[&str] = &["lmdb", "redb"];
+/// Peers of `--compare`.
+const MORE_PEERS: &[&str] = &["libmdbx", "fjall", "sqlite"];
+/// A peer that is compared with when the system has its library.
+const ROCKSDB: &str = "rocksdb";
+const ROCKSDB_HEADER: &str = "/usr/include/rocksdb/c.h";
 const REPETITIONS: usize = 3;
 
 struct Settings {
@@ -40,24 +48,37 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
     let root = repository::root();
     let settings = parse(arguments, &root)?;
     let binaries = Binaries::build(&root, &settings)?;
-    let mut lines = Vec::new();
+    let mut json = std::fs::File::create(&settings.json)
+        .with_context(|| format!("cannot write {}", settings.json.display()))?;
+    let mut samples = Vec::new();
     for workload in &settings.workloads {
         for repetition in 1..=settings.repetitions {
             for engine in &settings.engines {
                 println!("{workload}, repetition {repetition}, {engine}");
-                lines.extend(run_once(&binaries, &settings, engine, workload)?);
+                for line in run_once(&binaries, &settings, engine, workload)? {
+                    writeln!(json, "{line}")?;
+                    samples.push(sample_of(&line)?);
+                }
             }
         }
     }
-    let json: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    std::fs::write(&settings.json, json)
-        .with_context(|| format!("cannot write {}", settings.json.display()))?;
-    let samples = lines
-        .iter()
-        .map(|line| sample_of(line))
-        .collect::<Result<Vec<Sample>>>()?;
-    println!("\n{}", table::markdown(&table::rows(&samples), OWN));
-    println!("Every measurement: {}", settings.json.display());
+    report(&settings, &table::rows(&samples))
+}
+
+fn report(settings: &Settings, rows: &[Row]) -> Result<()> {
+    let table = table::markdown(rows, OWN);
+    let best = table::best_of_peers(rows, OWN);
+    println!("\n{table}\n{best}");
+    let text = settings.json.with_extension("md");
+    std::fs::write(&text, format!("{table}\n{best}"))?;
+    let picture = settings.json.with_extension("svg");
+    std::fs::write(&picture, plot::rates(rows, OWN))?;
+    println!(
+        "Every measurement: {}\nTables and picture: {}, {}",
+        settings.json.display(),
+        text.display(),
+        picture.display()
+    );
     Ok(())
 }
 
@@ -73,13 +94,17 @@ fn parse(arguments: &[String], root: &Path) -> Result<Settings> {
     };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
+        if argument == "--compare" {
+            settings.engines = all_engines();
+            continue;
+        }
         let value = rest
             .next()
             .with_context(|| format!("`{argument}` needs a value"))?;
         match argument.as_str() {
             "--workload" => settings.workloads.push(one_of(value, WORKLOADS)?),
             "--engine" if value == OWN => settings.engines.push(value.clone()),
-            "--engine" => settings.engines.push(one_of(value, PEERS)?),
+            "--engine" => settings.engines.push(one_of(value, &peers())?),
             "--repetitions" => settings.repetitions = value.parse().context("--repetitions")?,
             "--directory" => settings.directory = PathBuf::from(value),
             "--json" => settings.json = PathBuf::from(value),
@@ -97,6 +122,23 @@ fn parse(arguments: &[String], root: &Path) -> Result<Settings> {
         settings.engines = all.map(|engine| (*engine).to_owned()).collect();
     }
     Ok(settings)
+}
+
+fn peers() -> Vec<&'static str> {
+    [PEERS, MORE_PEERS, &[ROCKSDB]].concat()
+}
+
+/// Everything that can be built here; says what cannot.
+fn all_engines() -> Vec<String> {
+    let mut engines = vec![OWN.to_owned()];
+    engines.extend(peers().into_iter().map(str::to_owned));
+    if !Path::new(ROCKSDB_HEADER).exists() {
+        println!(
+            "Without RocksDB: its library is missing (Debian: `apt-get install librocksdb-dev`)"
+        );
+        engines.retain(|engine| engine != ROCKSDB);
+    }
+    engines
 }
 
 fn one_of(value: &str, allowed: &[&str]) -> Result<String> {
@@ -129,8 +171,15 @@ impl Binaries {
         // One target folder for both: the peers' workspace shares what the two have in common.
         let target = process::target_directory(root)?;
         if settings.engines.iter().any(|engine| engine != OWN) {
+            let features = features_for(&settings.engines);
             let mut build = process::cargo_in(&compare, &["build", "--release"]);
-            process::run(build.env("CARGO_TARGET_DIR", &target))?;
+            build.args(["--features", &features]);
+            build.env("CARGO_TARGET_DIR", &target);
+            if std::env::var_os("ROCKSDB_LIB_DIR").is_none() {
+                let library = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+                build.env("ROCKSDB_LIB_DIR", library);
+            }
+            process::run(&mut build)?;
         }
         let release = target.join("release");
         Ok(Binaries {
@@ -149,6 +198,23 @@ impl Binaries {
         command.args(["--engine", engine]);
         command
     }
+}
+
+/// Features of `benches/compare` that bring the engines.
+fn features_for(engines: &[String]) -> String {
+    let has = |names: &[&str]| {
+        engines
+            .iter()
+            .any(|engine| names.contains(&engine.as_str()))
+    };
+    let mut features = Vec::new();
+    if has(MORE_PEERS) {
+        features.push("more");
+    }
+    if has(&[ROCKSDB]) {
+        features.push("rocksdb");
+    }
+    features.join(",")
 }
 
 /// One process in an empty directory; gives its lines of JSON.
@@ -223,7 +289,7 @@ mod tests {
             parse(&words, root)
         };
         assert!(parse(&["--workload", "sequential"]).is_err());
-        assert!(parse(&["--engine", "rocksdb"]).is_err());
+        assert!(parse(&["--engine", "postgres"]).is_err());
         assert!(parse(&["--workload"]).is_err());
         let settings = parse(&["--engine", "lmdb", "--items", "10"]).unwrap();
         assert_eq!(settings.engines, ["lmdb"]);

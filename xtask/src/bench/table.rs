@@ -1,5 +1,7 @@
 //! Medians of repeated measurements, side by side.
 
+use std::fmt::Write;
+
 /// One JSON line of a run: what a table needs of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sample {
@@ -19,10 +21,10 @@ pub(crate) struct Sample {
 /// The medians of all repetitions of one engine at one task.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
-    engine: String,
-    task: String,
+    pub(super) engine: String,
+    pub(super) task: String,
     repetitions: usize,
-    ops_per_s: f64,
+    pub(super) ops_per_s: f64,
     /// Lowest and highest rate.
     spread: (f64, f64),
     p50_us: f64,
@@ -74,6 +76,29 @@ fn row(samples: &[Sample], task: String, engine: String) -> Row {
         engine,
         task,
     }
+}
+
+/// For each task, the rate of `own` over that of the fastest other engine.
+pub(crate) fn best_of_peers(rows: &[Row], own: &str) -> String {
+    let mut text = format!("| task | best peer | ops/s | {own} | ratio |\n|---|---|--:|--:|--:|\n");
+    for row in rows.iter().filter(|row| row.engine == own) {
+        let best = rows
+            .iter()
+            .filter(|peer| peer.task == row.task && peer.engine != own)
+            .max_by(|a, b| a.ops_per_s.total_cmp(&b.ops_per_s));
+        if let Some(best) = best {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {:.0} | {:.0} | {:.2} |",
+                row.task,
+                best.engine,
+                best.ops_per_s,
+                row.ops_per_s,
+                row.ops_per_s / best.ops_per_s
+            );
+        }
+    }
+    text
 }
 
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
@@ -167,5 +192,18 @@ mod tests {
         assert!(lines[0].starts_with("| seq durable | jackdaw | 200 | 1.00 | 100 to 300 |"));
         assert!(lines[1].starts_with("| seq durable | lmdb | 60 | 0.30 | 50 to 70 |"));
         assert!(lines[2].starts_with("| scan durable | jackdaw | 5 |"));
+    }
+
+    #[test]
+    fn the_fastest_peer_of_a_task_is_the_measure() {
+        let samples = [
+            sample("jackdaw", "seq", 100.0),
+            sample("redb", "seq", 40.0),
+            sample("lmdb", "seq", 50.0),
+            sample("jackdaw", "scan", 5.0),
+        ];
+        let text = best_of_peers(&rows(&samples), "jackdaw");
+        let lines: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(lines, ["| seq durable | lmdb | 50 | 100 | 2.00 |"]);
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask test clients`: the official Python client, from its package index, against a server.
+//! `cargo xtask test clients`: the official Python client, from its registry, against a server.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

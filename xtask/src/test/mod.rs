@@ -13,10 +13,14 @@ use anyhow::{Result, bail};
 
 pub(crate) const SUMMARY: &str = "builds and runs the fast suite";
 
+pub(crate) const CRASH_SUMMARY: &str = "proof suites: power loss, failures, kills, isolation";
+
 pub(crate) const HELP: &str = "\
 cargo xtask test [--budget-seconds N] [-p PACKAGE]...
 cargo xtask test slow
-cargo xtask test crash [--seed N] [--images N] [--kills N] [--albums N]
+cargo xtask test crash [--seed N] [--seeds N] [--images N] [--failure-seeds N]
+                       [--isolation-seconds N] [--kills N] [--server-kills N] [--albums N]
+cargo xtask crash      the same
 cargo xtask test race
 cargo xtask test clients
 cargo xtask test studio
@@ -27,14 +31,22 @@ summaries, the ten slowest tests and the running time after the build, and fails
 or when the running time is over the budget (60 s).
 
 slow runs everything in tests/slow: whatever takes longer than a fast test may.
-crash runs the part of it that ends badly on purpose: power loss at every moment of a script on the
-simulated disk (--seed, --images), a writer killed with SIGKILL again and again (--kills), and an
-import killed three times (--albums).
+crash runs the proof suites, on the simulated disk unless said otherwise, and prints their totals:
+random histories with crashes (--seeds of them, from --seed on), power loss at every moment of
+scripts (--images), every operation of the disk failing in turn (--failure-seeds), mistakes planted
+on purpose until each is found, concurrent clients whose reads have to have a serial order
+(--isolation-seconds); then, on the real disk, a writer killed with SIGKILL again and again
+(--kills), a server killed under sixteen clients (--server-kills), an import killed three times
+(--albums).
 race runs every interleaving of the lock-free pieces (loom); two minutes.
-clients runs examples/python against a server, with the official client in an environment of its own.
+clients runs examples/python against a server, with the official client in its own environment.
 studio serves the demo's database and drives Studio in Chromium; pictures are in studio/test/out.
 fuzz builds the programs of fuzz/targets with coverage counters and lets each look for inputs that
 fail, for 10 seconds; it needs a C++ compiler.";
+
+pub(crate) fn run_crash(arguments: &[String]) -> Result<()> {
+    slow::run_crash(arguments)
+}
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.first().map(String::as_str) {

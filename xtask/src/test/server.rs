@@ -26,8 +26,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Builds the binary and runs `jackdaw` with `arguments`, `--listen` and `--data`; shows what it
-    /// prints, and waits for the line with its address.
+    /// Builds the binary and runs `jackdaw` with `arguments`, `--listen` and `--data`; shows what
+    /// it prints, and waits for the line with its address.
     ///
     /// # Errors
     /// When it cannot be built, or ends before it serves.

@@ -7,15 +7,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{process, repository};
+use crate::{process, proof, repository};
 
 const PACKAGE: &str = "jackdaw-slow-tests";
-const CRASH_TESTS: &[&str] = &["crash_sweep", "import_kill", "kill"];
+const CRASH_TESTS: &[&str] = &["import_kill", "kill", "server_kill"];
 /// Arguments of `crash` and the variables by which the tests take them.
 const VARIABLES: &[(&str, &str)] = &[
-    ("--seed", "JACKDAW_CRASH_SEED"),
-    ("--images", "JACKDAW_CRASH_IMAGES"),
     ("--kills", "JACKDAW_KILLS"),
+    ("--server-kills", "JACKDAW_SERVER_KILLS"),
     ("--albums", "JACKDAW_IMPORT_ALBUMS"),
 ];
 
@@ -35,17 +34,23 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
 /// When a test fails.
 pub(super) fn run_crash(arguments: &[String]) -> Result<()> {
     let mut variables = Vec::new();
+    let mut of_proof = vec!["crash"];
     for pair in arguments.chunks(2) {
         let [name, value] = pair else {
             bail!("`{}` needs a value", pair[0])
         };
-        let known = VARIABLES.iter().find(|(argument, _)| argument == name);
-        let (_, variable) = known.with_context(|| format!("unknown argument `{name}`"))?;
         value
             .parse::<u64>()
             .with_context(|| format!("{name} wants a whole number"))?;
+        if proof::ARGUMENTS.contains(&name.as_str()) {
+            of_proof.extend([name.as_str(), value.as_str()]);
+            continue;
+        }
+        let known = VARIABLES.iter().find(|(argument, _)| argument == name);
+        let (_, variable) = known.with_context(|| format!("unknown argument `{name}`"))?;
         variables.push((*variable, value.as_str()));
     }
+    proof::start(&of_proof)?;
     run_tests(&repository::root(), CRASH_TESTS, &variables)
 }
 

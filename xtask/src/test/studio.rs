@@ -72,8 +72,8 @@ fn chromium() -> Result<PathBuf> {
     match find() {
         Some(path) => Ok(path),
         None => bail!(
-            "Chromium was not found: install it (Debian: `apt-get install chromium`), or name it in \
-             the variable CHROMIUM"
+            "Chromium was not found: install it (Debian: `apt-get install chromium`), or name it \
+             in the variable CHROMIUM"
         ),
     }
 }

@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["jackdaw-base"],
     &["jackdaw-io"],
     &["jackdaw-storage", "jackdaw-document"],
-    &["jackdaw-search"],
+    &["jackdaw-search", "jackdaw-script"],
     &["jackdaw-query"],
     &["jackdaw-database"],
     &["jackdaw-server"],
@@ -26,6 +26,15 @@ const LAYERS: &[&[&str]] = &[
 /// Crates beside the layers, and the crates of the project that each may use.
 const BESIDE: &[(&str, &[&str])] = &[
     ("jackdaw-sim", &["jackdaw-base", "jackdaw-io"]),
+    (
+        "jackdaw-proof",
+        &[
+            "jackdaw-base",
+            "jackdaw-io",
+            "jackdaw-sim",
+            "jackdaw-storage",
+        ],
+    ),
     ("jackdaw-client", &[]),
     ("jackdaw-workload", &[]),
     ("xtask", &[]),
@@ -64,6 +73,11 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
         "only `server` knows HTTP",
     ),
     ("bytes", &["jackdaw-server"], "only at the edge"),
+    (
+        "rquickjs",
+        &["jackdaw-script"],
+        "only `script` runs scripts",
+    ),
     (
         "serde",
         &["jackdaw-server", "jackdaw-client", "jackdaw-cli"],
