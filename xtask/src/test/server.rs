@@ -43,7 +43,7 @@ impl Server {
         process::run(&mut process::cargo_in(root, &build))?;
         let target = process::target_directory(root)?;
         let directory = target.join(format!("test-data-{}", std::process::id()));
-        let mut command = Command::new(target.join("debug/jackdaw"));
+        let mut command = Command::new(target.join("release/jackdaw"));
         command
             .args(arguments)
             .args(["--listen", "127.0.0.1:0", "--data"])
