@@ -7,12 +7,15 @@
 //! Limits: memory, stack, steps ([`ScriptLimits`]) and the time the host grants. Every bomb ends in
 //! a [`ScriptError`]. There are no modules, files, timers or `eval`. Decision: docs/decisions/0014.
 //!
+//! [`index`] is the maps and reduces of static indexes, in JavaScript and C#.
+//!
 //! The crate knows documents and no database; it has no clock and makes no system calls.
 
 #![forbid(unsafe_code)]
 
 mod error;
 mod host;
+pub mod index;
 mod input;
 mod lenient;
 mod limits;

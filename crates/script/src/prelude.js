@@ -45,9 +45,11 @@
     return known === undefined ? null : known['@id'];
   }
 
-  function load(ids) {
-    if (Array.isArray(ids)) return ids.map((id) => load(id));
-    return typeof ids === 'string' && ids !== '' ? document(ask('load', [ids])) : null;
+  // The collection is told to hosts that ask for it: those of indexes.
+  function load(ids, collection) {
+    if (Array.isArray(ids)) return ids.map((id) => load(id, collection));
+    if (typeof ids !== 'string' || ids === '') return null;
+    return document(ask('load', typeof collection === 'string' ? [ids, collection] : [ids]));
   }
 
   function valuesAt(value, parts, found) {

@@ -3,5 +3,7 @@
 
 mod bombs;
 mod common;
+mod index_world;
+mod indexes;
 mod patches;
 mod sandbox;

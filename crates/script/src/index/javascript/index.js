@@ -1,0 +1,114 @@
+// What JavaScript of static indexes finds beside the prelude. Declared in front of its text, in
+// the same realm; `$run` is called behind it.
+let $found = [];
+
+function map(collection, f) {
+  $found.push({ kind: 'documents', collection, f });
+}
+const counters = Object.freeze({
+  map: (collection, name, f) => $found.push(f === undefined
+    ? { kind: 'counters', collection, f: name }
+    : { kind: 'counters', collection, name, f }),
+});
+const timeSeries = Object.freeze({
+  map: (collection, name, f) => $found.push(f === undefined
+    ? { kind: 'timeSeries', collection, f: name }
+    : { kind: 'timeSeries', collection, name, f }),
+});
+function groupBy(key) {
+  return { aggregate: (f) => { $found.push({ kind: 'reduce', key, f }); } };
+}
+
+function createField(name, value, options) {
+  return { $field: name, $value: value, $options: options };
+}
+function createSpatialField(first, second) {
+  if (second === undefined) return first === undefined || first === null ? null : { $spatial: first };
+  if (typeof first !== 'number' || typeof second !== 'number') return null;
+  return { $spatial: { Latitude: first, Longitude: second } };
+}
+function boost(value, factor) {
+  const isEntry = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isEntry ? { ...value, $boost: factor } : { $value: value, $boost: factor };
+}
+
+// Dates as the database writes them; all else as it is.
+function $plain(value) {
+  if (value instanceof Date) {
+    return isNaN(value) ? null : value.toISOString().replace('Z', '0000Z');
+  }
+  if (Array.isArray(value)) return value.map($plain);
+  for (const name in value) {
+    const item = value[name];
+    if (typeof item === 'object' && item !== null) value[name] = $plain(item);
+  }
+  return value;
+}
+
+function $collect(result, entries) {
+  if (typeof result !== 'object' || result === null) return;
+  if (Array.isArray(result)) {
+    for (const item of result) $collect(item, entries);
+  } else {
+    entries.push($plain(result));
+  }
+}
+
+// Entries of a time series as programs see them.
+function $series(item) {
+  for (const entry of item.Entries) {
+    entry.Timestamp = new Date(entry.Timestamp);
+    entry.Value = entry.Values[0];
+  }
+  item.Start = new Date(item.Start);
+  item.End = new Date(item.End);
+  return item;
+}
+
+// The fields of entries that a key function reads, by running it over a stand-in; null when it
+// does more than to name them.
+function $keyFields(key) {
+  const names = new Map();
+  let isPlain = true;
+  const standIn = new Proxy({}, {
+    get(_, name) {
+      if (typeof name !== 'string') {
+        isPlain = false;
+        return undefined;
+      }
+      const value = () => name;
+      names.set(value, name);
+      return value;
+    },
+  });
+  const result = key(standIn);
+  if (names.has(result)) return isPlain ? [names.get(result)] : null;
+  if (typeof result === 'function') return null;
+  if (typeof result !== 'object' || result === null) return isPlain && names.size === 0 ? [] : null;
+  const fields = [];
+  for (const name of Object.keys(result)) {
+    if (names.has(result[name])) fields.push(names.get(result[name]));
+    else isPlain = false;
+  }
+  return isPlain ? fields : null;
+}
+
+function $run(item, mode) {
+  const found = $found;
+  $found = [];
+  if (mode === 'describe') {
+    return found.map(({ kind, collection, name, key, f }) => ({
+      kind, collection, name, isFunction: typeof f === 'function',
+      keys: typeof key === 'function' ? $keyFields(key) : null,
+    }));
+  }
+  const entries = [];
+  if (mode === 'reduce') {
+    const { key, f } = found[found.length - 1];
+    $collect(f({ key: key(item[0]), values: item }), entries);
+    return entries;
+  }
+  const input = mode === 'timeSeries' ? $series(item) : item;
+  for (const { f } of found) $collect(f(input), entries);
+  return entries;
+}

@@ -1,0 +1,189 @@
+//! Compiled maps and reduces, and what their texts say of them.
+//!
+//! Compiled by the database when a definition is stored or opened; run by `machine`.
+
+use std::sync::Arc;
+
+use crate::index::error::CompileError;
+use crate::index::javascript::{self, Script};
+
+/// One map of a static index. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct MapProgram(Arc<Map>);
+
+#[derive(Debug)]
+struct Map {
+    code: MapCode,
+    facts: MapFacts,
+}
+
+/// What runs.
+#[derive(Debug)]
+pub(crate) enum MapCode {
+    Script(Script),
+}
+
+/// What is known of a map from its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MapFacts {
+    pub(crate) source: MapSource,
+    pub(crate) fields: Vec<String>,
+    pub(crate) referenced_collections: Vec<String>,
+    pub(crate) uses_compare_exchange: bool,
+    pub(crate) has_fan_out: bool,
+}
+
+/// What a map goes over. Names are as written; collections, counters and time series are called
+/// in any letter case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MapSource {
+    /// Documents.
+    Documents {
+        /// Of these collections; empty for all documents.
+        collections: Vec<String>,
+    },
+    /// Counters of documents.
+    Counters {
+        /// Of documents of these collections; empty for all.
+        collections: Vec<String>,
+        /// With these names; empty for all.
+        names: Vec<String>,
+    },
+    /// Time series of documents.
+    TimeSeries {
+        /// Of documents of these collections; empty for all.
+        collections: Vec<String>,
+        /// With these names; empty for all.
+        names: Vec<String>,
+    },
+}
+
+impl Default for MapSource {
+    fn default() -> MapSource {
+        MapSource::Documents {
+            collections: Vec::new(),
+        }
+    }
+}
+
+impl MapProgram {
+    /// Compiles a map: C# LINQ or JavaScript, told apart by how it begins. `additional_sources`
+    /// are names and texts of helper functions in the same language.
+    ///
+    /// # Errors
+    /// What is not understood, and where it stands.
+    pub fn compile(
+        text: &str,
+        additional_sources: &[(String, String)],
+    ) -> Result<MapProgram, CompileError> {
+        refuse_linq(text)?;
+        let (script, facts) = javascript::compile_map(text, additional_sources)?;
+        let code = MapCode::Script(script);
+        Ok(MapProgram(Arc::new(Map { code, facts })))
+    }
+
+    /// What it goes over.
+    #[must_use]
+    pub fn source(&self) -> &MapSource {
+        &self.0.facts.source
+    }
+
+    /// Fields of its entries that the text names, in order. Fields of `CreateField` are not known
+    /// before they are made; neither are those of JavaScript that builds its objects in steps.
+    #[must_use]
+    pub fn fields(&self) -> &[String] {
+        &self.0.facts.fields
+    }
+
+    /// Collections of the documents it loads, each once.
+    #[must_use]
+    pub fn referenced_collections(&self) -> &[String] {
+        &self.0.facts.referenced_collections
+    }
+
+    /// Whether it looks at compare-exchange items.
+    #[must_use]
+    pub fn uses_compare_exchange(&self) -> bool {
+        self.0.facts.uses_compare_exchange
+    }
+
+    /// Whether a document may have several entries. False is a promise; true is not.
+    #[must_use]
+    pub fn has_fan_out(&self) -> bool {
+        self.0.facts.has_fan_out
+    }
+
+    pub(crate) fn code(&self) -> &MapCode {
+        &self.0.code
+    }
+}
+
+/// The reduce of a static index. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ReduceProgram(Arc<Reduce>);
+
+#[derive(Debug)]
+struct Reduce {
+    code: ReduceCode,
+    facts: ReduceFacts,
+}
+
+/// What runs.
+#[derive(Debug)]
+pub(crate) enum ReduceCode {
+    Script(Script),
+}
+
+/// What is known of a reduce from its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReduceFacts {
+    pub(crate) group_by: Vec<String>,
+    pub(crate) fields: Vec<String>,
+}
+
+impl ReduceProgram {
+    /// Compiles a reduce; see [`MapProgram::compile`].
+    ///
+    /// # Errors
+    /// What is not understood, and where it stands.
+    pub fn compile(
+        text: &str,
+        additional_sources: &[(String, String)],
+    ) -> Result<ReduceProgram, CompileError> {
+        refuse_linq(text)?;
+        let (script, facts) = javascript::compile_reduce(text, additional_sources)?;
+        let code = ReduceCode::Script(script);
+        Ok(ReduceProgram(Arc::new(Reduce { code, facts })))
+    }
+
+    /// Fields of entries of which equal values make a group. None: all entries are one group.
+    #[must_use]
+    pub fn group_by(&self) -> &[String] {
+        &self.0.facts.group_by
+    }
+
+    /// Fields of its results that the text names, in order.
+    #[must_use]
+    pub fn fields(&self) -> &[String] {
+        &self.0.facts.fields
+    }
+
+    pub(crate) fn code(&self) -> &ReduceCode {
+        &self.0.code
+    }
+}
+
+/// Refuses what begins like a query of C#.
+fn refuse_linq(text: &str) -> Result<(), CompileError> {
+    let start = text.trim_start();
+    let word_len = start.find(|c: char| !c.is_alphanumeric());
+    let (word, rest) = start.split_at(word_len.unwrap_or(start.len()));
+    let is_script = rest.trim_start().starts_with(".map(");
+    match word {
+        "from" | "docs" | "results" | "counters" | "timeSeries" | "timeseries" if !is_script => {
+            let message = "C# queries are not supported yet: write the map in JavaScript";
+            Err(CompileError::new(message, word, (1, 1)))
+        }
+        _ => Ok(()),
+    }
+}
