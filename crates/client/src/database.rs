@@ -18,10 +18,10 @@ use crate::transport::{Call, Transport, encode};
 /// A database of a server.
 #[derive(Clone, Debug)]
 pub struct DatabaseClient {
-    transport: Transport,
+    pub(crate) transport: Transport,
     name: String,
     /// `/databases/{name}`, encoded.
-    base: String,
+    pub(crate) base: String,
 }
 
 /// What the server says about a stored document.

@@ -9,6 +9,7 @@
 mod batch;
 mod database;
 mod error;
+mod exchange;
 mod query;
 mod server;
 mod transport;
@@ -16,5 +17,6 @@ mod transport;
 pub use batch::Batch;
 pub use database::{DatabaseClient, Stored};
 pub use error::ClientError;
+pub use exchange::{ExchangeValue, Exchanged};
 pub use query::{Query, QueryReply};
 pub use server::Client;

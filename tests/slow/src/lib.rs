@@ -2,6 +2,9 @@
 //! transaction, so that any process knows what an environment should hold.
 #![forbid(unsafe_code)]
 
+pub mod linearizable;
+pub mod server;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

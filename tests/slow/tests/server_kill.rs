@@ -5,13 +5,11 @@
 //! `JACKDAW_SERVER_KILLS` changes how often. The clients keep the only record of what they were
 //! told, and ask for it over HTTP like anybody else.
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use jackdaw_client::{Batch, Client, DatabaseClient};
+use jackdaw_slow_tests::server::Server;
 use jackdaw_slow_tests::{TestDirectory, mix};
 
 const KILLS: u64 = 4;
@@ -20,42 +18,6 @@ const WRITERS: u64 = 16;
 const SHORTEST_RUN: u64 = 10;
 const LONGEST_RUN: u64 = 800;
 const DATABASE: &str = "ledger";
-
-/// A running server.
-struct Server {
-    child: Child,
-    url: String,
-}
-
-impl Server {
-    /// The binary lies where `cargo xtask test slow` builds it, beside this test.
-    fn start(data: &Path) -> Server {
-        let own = std::env::current_exe().unwrap();
-        let folder = own.parent().and_then(Path::parent).unwrap();
-        let binary = folder.join("jackdaw");
-        assert!(
-            binary.exists(),
-            "{} is missing: use `cargo xtask test slow`",
-            binary.display()
-        );
-        let mut child = Command::new(binary)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(data)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // Nothing more is read: the server says nothing after this that would fill the pipe.
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url = lines.find_map(|line| Some(line.ok()?.strip_prefix("Clients: ")?.to_owned()));
-        let url = url.expect("the server says where it listens");
-        Server { child, url }
-    }
-
-    fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
 
 /// What a client knows of its writes.
 #[derive(Clone, Default)]
@@ -126,7 +88,7 @@ fn a_killed_server_loses_nothing_it_acknowledged() {
     let directory = TestDirectory::new("server-kill").unwrap();
     let mut ledgers = vec![Ledger::default(); WRITERS as usize];
     let (mut total, mut unknown) = (0, 0);
-    let mut server = Server::start(&directory.0);
+    let mut server = Server::start(&directory.0).unwrap();
     Client::new(&server.url).create_database(DATABASE).unwrap();
     for round in 0..kills {
         let over = AtomicBool::new(false);
@@ -139,10 +101,10 @@ fn a_killed_server_loses_nothing_it_acknowledged() {
                 scope.spawn(move || write_until_killed(&database, writer, ledger, over));
             }
             std::thread::sleep(Duration::from_millis(run_for));
-            server.kill();
+            server.kill().unwrap();
             over.store(true, Ordering::Relaxed);
         });
-        server = Server::start(&directory.0);
+        server = Server::start(&directory.0).unwrap();
         let database = Client::new(&server.url).database(DATABASE);
         for (writer, ledger) in (0..).zip(&mut ledgers) {
             total += ledger
@@ -158,7 +120,7 @@ fn a_killed_server_loses_nothing_it_acknowledged() {
             assert_eq!(found(&database, writer, number), 2 * usize::from(*is_there));
         }
     }
-    server.kill();
+    server.kill().unwrap();
     println!(
         "server kill loop: {kills} kills under {WRITERS} writers, {total} batches acknowledged, \
          {unknown} of unknown outcome were there whole, 0 lost"

@@ -20,6 +20,7 @@ cargo xtask test [--budget-seconds N] [-p PACKAGE]...
 cargo xtask test slow
 cargo xtask test crash [--seed N] [--seeds N] [--images N] [--failure-seeds N]
                        [--isolation-seconds N] [--kills N] [--server-kills N] [--albums N]
+                       [--history-seconds N]
 cargo xtask crash      the same
 cargo xtask test race
 cargo xtask test clients
@@ -36,8 +37,8 @@ random histories with crashes (--seeds of them, from --seed on), power loss at e
 scripts (--images), every operation of the disk failing in turn (--failure-seeds), mistakes planted
 on purpose until each is found, concurrent clients whose reads have to have a serial order
 (--isolation-seconds); then, on the real disk, a writer killed with SIGKILL again and again
-(--kills), a server killed under sixteen clients (--server-kills), an import killed three times
-(--albums).
+(--kills), a server killed under sixteen clients (--server-kills), the same with every answer
+checked for an order that explains it (--history-seconds), an import killed three times (--albums).
 race runs every interleaving of the lock-free pieces (loom); two minutes.
 clients runs examples/python against a server, with the official client in its own environment.
 studio serves the demo's database and drives Studio in Chromium; pictures are in studio/test/out.

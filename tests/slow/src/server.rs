@@ -1,0 +1,61 @@
+//! A real server process that a test starts, kills and starts again.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+/// A running server; killed when dropped.
+pub struct Server {
+    child: Child,
+    /// Where it listens.
+    pub url: String,
+}
+
+impl Server {
+    /// Starts the binary on a free port with its data in `data`. The binary lies where
+    /// `cargo xtask test slow` builds it, beside the test that runs.
+    ///
+    /// # Errors
+    /// When it is missing, or ends before it listens.
+    pub fn start(data: &Path) -> Result<Server> {
+        let own = std::env::current_exe()?;
+        let folder = own.parent().and_then(Path::parent);
+        let binary = folder
+            .context("the test lies in no folder")?
+            .join("jackdaw");
+        ensure!(
+            binary.exists(),
+            "{} is missing: use `cargo xtask test slow`",
+            binary.display()
+        );
+        let mut child = Command::new(binary)
+            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        // Nothing more is read: the server says nothing after this that would fill the pipe.
+        let output = child.stdout.take().context("its output is not piped")?;
+        let mut lines = BufReader::new(output).lines();
+        let url = lines.find_map(|line| Some(line.ok()?.strip_prefix("Clients: ")?.to_owned()));
+        let url = url.context("the server ended before it said where it listens")?;
+        Ok(Server { child, url })
+    }
+
+    /// Ends it as a failing machine would, with SIGKILL.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.kill();
+    }
+}
