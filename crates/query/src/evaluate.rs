@@ -9,7 +9,7 @@ use std::ops::{Bound, ControlFlow};
 use jackdaw_base::lowercase::lowercase_char;
 use jackdaw_document::Value;
 
-use crate::fields::{IndexField, Leaf, visit_values};
+use crate::fields::{FieldKind, IndexField, Leaf, visit_values};
 use crate::predicate::{Field, Predicate, SearchTerm, Test};
 use crate::source::StoredDocument;
 
@@ -28,8 +28,11 @@ pub fn matches(predicate: &Predicate, document: &StoredDocument<'_>) -> bool {
 fn passes(field: &Field, test: &Test, document: &StoredDocument<'_>) -> bool {
     match field {
         Field::Id => text_passes(test, document.id, Case::Folded),
-        Field::Values(IndexField { path, exact }) => {
-            let case = if *exact { Case::Exact } else { Case::Folded };
+        Field::Values(IndexField { path, kind }) => {
+            let case = match kind {
+                FieldKind::Exact => Case::Exact,
+                FieldKind::Plain | FieldKind::Search => Case::Folded,
+            };
             let visited = visit_values(document, path, &mut |leaf| match leaf_passes(
                 test, leaf, case,
             ) {

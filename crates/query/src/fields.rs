@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 use jackdaw_base::number::Number;
 use jackdaw_document::{Object, Value};
-use jackdaw_search::{Analyzer, EntryTerms, FieldSlot};
+use jackdaw_search::{Analyzer, EntryTerms, FieldOptions, FieldSlot};
 
 use crate::source::StoredDocument;
 use crate::syntax::{Path, PathPart};
@@ -221,30 +221,51 @@ pub(crate) fn to_number(value: Value<'_>) -> Option<Number> {
     }
 }
 
-/// A field of an automatic index.
+/// A field of an automatic index, or one that a named index defines.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IndexField {
-    /// Where its values come from.
+    /// Where its values come from. Of a named index: its name.
     pub path: FieldPath,
-    /// Whether its text keeps its case: `exact(...)`.
-    pub exact: bool,
+    /// What becomes of the values.
+    pub kind: FieldKind,
+}
+
+/// What becomes of the values of a field.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum FieldKind {
+    /// Whole texts in lower case, and numbers by value. In a named index: as its definition says.
+    Plain,
+    /// Whole texts as they are: `exact(...)`.
+    Exact,
+    /// Full text: `search(...)`.
+    Search,
 }
 
 impl IndexField {
-    /// Name inside the index and in messages: `Name`, `exact(Name)`.
-    pub fn name(&self) -> String {
-        match self.exact {
-            true => format!("exact({})", self.path),
-            false => self.path.to_string(),
+    /// A field of whole texts in lower case.
+    pub fn plain(path: FieldPath) -> IndexField {
+        IndexField {
+            path,
+            kind: FieldKind::Plain,
         }
     }
 
-    /// The analyzer of the field.
-    pub fn analyzer(&self) -> Analyzer {
-        match self.exact {
-            true => Analyzer::Keyword,
-            false => Analyzer::LowercaseKeyword,
+    /// Name inside the index and in messages: `Name`, `exact(Name)`.
+    pub fn name(&self) -> String {
+        match &self.kind {
+            FieldKind::Plain => self.path.to_string(),
+            FieldKind::Exact => format!("exact({})", self.path),
+            FieldKind::Search => format!("search({})", self.path),
         }
+    }
+
+    /// The options the field has in an automatic index.
+    pub fn options(&self) -> FieldOptions {
+        FieldOptions::new(match &self.kind {
+            FieldKind::Plain => Analyzer::LowercaseKeyword,
+            FieldKind::Exact => Analyzer::Keyword,
+            FieldKind::Search => Analyzer::Standard,
+        })
     }
 }
 

@@ -32,7 +32,7 @@ pub use bind::{BoundQuery, IndexRequirement, bind};
 pub use error::{BoxError, QueryError};
 pub use evaluate::matches;
 pub use execute::{ExecuteOptions, Outcome, RowBuffer, RowSink, execute};
-pub use fields::{FieldPath, IndexField, Leaf, add_terms, visit_values};
+pub use fields::{FieldKind, FieldPath, IndexField, Leaf, add_terms, visit_values};
 pub use parameters::Parameters;
 pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, Predicate, SearchTerm, Test};

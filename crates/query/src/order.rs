@@ -50,10 +50,7 @@ impl OrderKey {
     /// The field an index can order by.
     pub(crate) fn index_field(&self) -> Option<IndexField> {
         match &self.source {
-            OrderSource::Field(path) => Some(IndexField {
-                path: path.clone(),
-                exact: false,
-            }),
+            OrderSource::Field(path) => Some(IndexField::plain(path.clone())),
             OrderSource::Id | OrderSource::Random(_) => None,
         }
     }

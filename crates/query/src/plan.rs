@@ -228,13 +228,7 @@ pub(crate) fn walk_of(key: &OrderKey) -> Option<(IndexField, TermKind)> {
         Ordering::Long | Ordering::Double => TermKind::Number,
         Ordering::AlphaNumeric => return None,
     };
-    Some((
-        IndexField {
-            path: path.clone(),
-            exact: false,
-        },
-        kind,
-    ))
+    Some((IndexField::plain(path.clone()), kind))
 }
 
 impl fmt::Display for Plan<'_> {

@@ -17,7 +17,7 @@ use std::ops::Bound;
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::number::Number;
 
-use crate::fields::IndexField;
+use crate::fields::{FieldKind, IndexField};
 
 /// A condition on a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,7 +142,10 @@ impl Field {
     /// `text` as values of this field compare.
     pub(crate) fn fold(&self, text: &str) -> Box<str> {
         match self {
-            Field::Values(IndexField { exact: true, .. }) => text.into(),
+            Field::Values(IndexField {
+                kind: FieldKind::Exact,
+                ..
+            }) => text.into(),
             _ => lowercase(text).into(),
         }
     }

@@ -130,7 +130,7 @@ impl TestIndex {
         {
             let slots: Vec<_> = fields
                 .iter()
-                .map(|field| batch.field(&field.name(), field.analyzer()).unwrap())
+                .map(|field| batch.field(&field.name(), field.options()).unwrap())
                 .collect();
             let mut terms = batch.put(EntryId::from(document.number)).unwrap();
             for (field, slot) in fields.iter().zip(slots) {

@@ -10,7 +10,8 @@
 
 use jackdaw_base::number::Number;
 
-use crate::analysis::{Analyzer, boolean_text};
+use crate::analysis::{TOKENS_PER_FIELD_MAX, VALUE_GAP, boolean_text};
+use crate::options::FieldOptions;
 use crate::term::{self, class};
 use crate::{EntryId, IndexError};
 
@@ -27,7 +28,7 @@ pub struct FieldSlot(pub(crate) u16);
 #[derive(Clone, Debug)]
 pub(crate) struct BatchField {
     pub(crate) name: Box<str>,
-    pub(crate) analyzer: Analyzer,
+    pub(crate) options: FieldOptions,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,14 +62,19 @@ impl Batch {
         Batch::default()
     }
 
-    /// The field `name`, declared with `analyzer` when the batch sees it for the first time.
+    /// The field `name`, declared with `options` when the batch sees it for the first time.
     ///
     /// # Errors
-    /// - [`IndexError::AnalyzerDiffers`]: the batch has it with another analyzer.
+    /// - [`IndexError::AnalyzerDiffers`]: the batch has it with other options.
     /// - [`IndexError::TooManyFields`], [`IndexError::FieldNameTooLong`].
-    pub fn field(&mut self, name: &str, analyzer: Analyzer) -> Result<FieldSlot, IndexError> {
+    pub fn field(
+        &mut self,
+        name: &str,
+        options: impl Into<FieldOptions>,
+    ) -> Result<FieldSlot, IndexError> {
+        let options = options.into();
         let known = self.fields.iter().position(|field| &*field.name == name);
-        if known.is_some_and(|slot| self.fields[slot].analyzer != analyzer) {
+        if known.is_some_and(|slot| self.fields[slot].options != options) {
             return Err(IndexError::AnalyzerDiffers {
                 name: name.to_owned(),
             });
@@ -88,7 +94,7 @@ impl Batch {
         if known.is_none() {
             self.fields.push(BatchField {
                 name: name.into(),
-                analyzer,
+                options,
             });
         }
         Ok(FieldSlot(number))
@@ -101,7 +107,10 @@ impl Batch {
     /// [`IndexError::EntryOutOfRange`].
     pub fn put(&mut self, entry: EntryId) -> Result<EntryTerms<'_>, IndexError> {
         self.push_change(entry, false)?;
-        Ok(EntryTerms { batch: self })
+        Ok(EntryTerms {
+            batch: self,
+            positions: Vec::new(),
+        })
     }
 
     /// Removes an entry; nothing happens when the index does not have it.
@@ -180,13 +189,48 @@ impl Batch {
 /// Adds terms to one entry of a batch. Call once for each element of an array.
 pub struct EntryTerms<'a> {
     batch: &'a mut Batch,
+    /// The next position and the number of tokens of each field of full text so far.
+    positions: Vec<(FieldSlot, u32, u32)>,
 }
 
 impl EntryTerms<'_> {
     /// A text, as the document has it.
     pub fn text(&mut self, field: FieldSlot, text: &str) {
-        let analyzer = self.batch.fields[usize::from(field.0)].analyzer;
-        self.push(field, |arena| analyzer.push_text_key(text, arena));
+        let options = self.batch.fields[usize::from(field.0)].options;
+        let analyzer = options.analyzer;
+        match analyzer.is_full_text() || options.positions {
+            true => self.full_text(field, text, options),
+            false => self.push(field, |arena| analyzer.push_text_key(text, arena)),
+        }
+    }
+
+    /// The tokens of a value, at positions behind those of the values before.
+    fn full_text(&mut self, field: FieldSlot, text: &str, options: FieldOptions) {
+        let known = self.positions.iter().position(|(slot, ..)| *slot == field);
+        let at = known.unwrap_or_else(|| {
+            self.positions.push((field, 0, 0));
+            self.positions.len() - 1
+        });
+        let (_, first, mut count) = self.positions[at];
+        let next = options
+            .analyzer
+            .tokens(text, first, &mut |token, position| {
+                count = count.saturating_add(1);
+                if count <= TOKENS_PER_FIELD_MAX {
+                    if options.positions {
+                        // The position stands before the key.
+                        let position = position.to_le_bytes();
+                        self.batch.arena.extend_from_slice(&position);
+                    }
+                    self.push(field, |arena| {
+                        arena.push(class::TEXT);
+                        let start = arena.len();
+                        arena.extend_from_slice(token.as_bytes());
+                        term::cut_in_place(arena, start);
+                    });
+                }
+            });
+        self.positions[at] = (field, next.saturating_add(VALUE_GAP), count);
     }
 
     /// A number and the text it has in the document.
@@ -221,6 +265,7 @@ impl EntryTerms<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Analyzer;
 
     #[test]
     fn a_field_has_one_analyzer() {

@@ -17,6 +17,7 @@ mod entry;
 mod error;
 mod forward;
 mod matches;
+mod options;
 mod posting;
 mod reader;
 mod set;
@@ -25,12 +26,13 @@ mod term;
 mod verify;
 mod writer;
 
-pub use analysis::Analyzer;
+pub use analysis::{Analyzer, TOKENS_PER_FIELD_MAX, VALUE_GAP};
 pub use batch::{Batch, EntryTerms, FIELD_NAME_BYTES_MAX, FIELDS_MAX, FieldSlot};
 pub use catalog::{Field, FieldId};
 pub use entry::EntryId;
 pub use error::{IndexDamage, IndexError};
 pub use matches::Matches;
+pub use options::FieldOptions;
 pub use posting::Postings;
 pub use reader::{
     Budget, Direction, IndexReader, TermKind, TermWalk, TermsOfEntry, Verdict, WalkedTerm,

@@ -1,7 +1,7 @@
 //! What an index is about: its name, the documents and the fields. Stored with the documents.
 
 use jackdaw_document::{Builder, Document, DocumentBuf, Value};
-use jackdaw_query::{FieldPath, IndexField, IndexRequirement, Scope};
+use jackdaw_query::{FieldKind, FieldPath, IndexField, IndexRequirement, Scope};
 
 use crate::error::ReadError;
 
@@ -57,7 +57,15 @@ impl IndexDefinition {
                 .begin_object()
                 .key("Path")
                 .string(field.path.as_str());
-            builder.key("Exact").bool(field.exact).end_object();
+            let kind = match &field.kind {
+                FieldKind::Plain => None,
+                FieldKind::Exact => Some("Exact"),
+                FieldKind::Search => Some("Search"),
+            };
+            if let Some(kind) = kind {
+                builder.key("Kind").string(kind);
+            }
+            builder.end_object();
         }
         builder.end_array().end_object();
         builder.finish().expect("the calls are balanced")
@@ -79,7 +87,7 @@ fn read(root: Value<'_>) -> Option<IndexDefinition> {
     let field = |value: Value<'_>| {
         Some(IndexField {
             path: FieldPath::parse(value.get("Path")?.as_str()?),
-            exact: value.get("Exact")?.as_bool()?,
+            kind: read_kind(value)?,
         })
     };
     let fields = root.get("Fields")?.as_array()?;
@@ -90,6 +98,21 @@ fn read(root: Value<'_>) -> Option<IndexDefinition> {
     })
 }
 
+fn read_kind(field: Value<'_>) -> Option<FieldKind> {
+    match field.get("Kind") {
+        // Earlier versions knew two kinds.
+        None => Some(match field.get("Exact").and_then(|exact| exact.as_bool()) {
+            Some(true) => FieldKind::Exact,
+            _ => FieldKind::Plain,
+        }),
+        Some(kind) => match kind.as_str()? {
+            "Exact" => Some(FieldKind::Exact),
+            "Search" => Some(FieldKind::Search),
+            _ => None,
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,7 +120,11 @@ mod tests {
     fn definition(scope: Scope, fields: &[&str]) -> IndexDefinition {
         let field = |path: &&str| IndexField {
             path: FieldPath::parse(path),
-            exact: path.len() == 1,
+            kind: match path.len() {
+                1 => FieldKind::Exact,
+                2 => FieldKind::Search,
+                _ => FieldKind::Plain,
+            },
         };
         IndexDefinition::new(IndexRequirement {
             scope,
@@ -108,7 +135,7 @@ mod tests {
     #[test]
     fn definitions_read_back() {
         for definition in [
-            definition(Scope::All, &["Lines[].Product", "N"]),
+            definition(Scope::All, &["Lines[].Product", "N", "Ab"]),
             definition(Scope::Collection("Albums".to_owned()), &["@metadata.@id"]),
         ] {
             let bytes = definition.encode().into_bytes();

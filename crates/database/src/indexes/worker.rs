@@ -119,7 +119,7 @@ impl Worker {
 
     fn declare_fields(&mut self) -> Result<(), IndexError> {
         for field in &self.index.definition.fields {
-            let slot = self.batch.field(&field.name(), field.analyzer())?;
+            let slot = self.batch.field(&field.name(), field.options())?;
             self.slots.push(slot);
         }
         Ok(())

@@ -10,7 +10,7 @@ use jackdaw_base::time::UnixTicks;
 
 use super::method::Method;
 use crate::error::QueryError;
-use crate::fields::{FieldPath, IndexField};
+use crate::fields::{FieldKind, FieldPath, IndexField};
 use crate::parameters::{Parameters, Resolved};
 use crate::predicate::{Field, OneOf, Predicate, Test};
 use crate::syntax::{Argument, Call, Comparison, Expression, IN_ITEM_COUNT_MAX, Path, Value};
@@ -24,6 +24,8 @@ pub(super) struct Binder<'q, 'p> {
     pub(super) parameters: Parameters<'p>,
     /// Inside `exact(...)`.
     pub(super) exact: bool,
+    /// The query names an index with a definition of its own: fields are those of its definition.
+    pub(super) is_named: bool,
 }
 
 impl<'q, 'p: 'q> Binder<'q, 'p> {
@@ -131,7 +133,10 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
     fn path_field(&self, path: &Path) -> Field {
         Field::Values(IndexField {
             path: FieldPath::new(path, self.alias),
-            exact: self.exact,
+            kind: match self.exact && !self.is_named {
+                true => FieldKind::Exact,
+                false => FieldKind::Plain,
+            },
         })
     }
 
@@ -348,7 +353,8 @@ fn all_in(field: &Field, values: &[Resolved<'_>]) -> Predicate {
 /// of it, because clients write fractions of different length.
 fn spellings(field: &Field, text: &str) -> Vec<Box<str>> {
     let itself = field.fold(text);
-    if !matches!(field, Field::Values(IndexField { exact: false, .. })) {
+    let is_plain = |field: &IndexField| field.kind == FieldKind::Plain;
+    if !matches!(field, Field::Values(field) if is_plain(field)) {
         return vec![itself];
     }
     // With an offset the same point has too many spellings: only this one is looked for.

@@ -171,10 +171,7 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
     fn search(&self, call: &'q Call) -> Result<Predicate, QueryError> {
         let field = match self.field_argument(call, 0)? {
             Field::Id => return Err(QueryError::not_executed("search(id(), ...)", "")),
-            Field::Values(field) => Field::Values(IndexField {
-                exact: false,
-                ..field
-            }),
+            Field::Values(field) => Field::Values(IndexField::plain(field.path)),
         };
         let all = match call.arguments.get(2) {
             None => false,

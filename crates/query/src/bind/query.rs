@@ -10,7 +10,7 @@ use super::group::bind_group;
 use super::order::bind_order;
 use super::select::{Selected, bind_load, bind_select};
 use crate::error::QueryError;
-use crate::fields::{FieldPath, IndexField};
+use crate::fields::{FieldKind, FieldPath, IndexField};
 use crate::filter::Filter;
 use crate::groups::Grouping;
 use crate::order::OrderKey;
@@ -77,6 +77,8 @@ fn bind_plain(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, Q
         alias: query.from.alias.as_deref(),
         parameters,
         exact: false,
+        // Automatic indexes keep their fields apart by kind, others by name alone.
+        is_named: matches!(&query.from.source, SourceName::Index(name) if !is_automatic(name)),
     };
     let predicate = match &query.condition {
         Some(condition) => binder.predicate(condition)?,
@@ -243,6 +245,12 @@ impl IndexRequirement {
     }
 }
 
+/// Whether an index of this name was made by a query.
+pub(crate) fn is_automatic(name: &str) -> bool {
+    let head = name.as_bytes().first_chunk::<5>();
+    head.is_some_and(|head| head.eq_ignore_ascii_case(b"Auto/"))
+}
+
 fn sort_fields(fields: &mut Vec<IndexField>) {
     fields.sort_by_cached_key(label);
     fields.dedup();
@@ -251,10 +259,11 @@ fn sort_fields(fields: &mut Vec<IndexField>) {
 /// The field in the name of an index; fields are sorted by it.
 fn label(field: &IndexField) -> String {
     let path = field.path.as_str();
-    match field.exact {
-        true => format!("Exact({path})"),
-        false if crate::syntax::is_reserved(path) => format!("'{path}'"),
-        false => path.to_owned(),
+    match &field.kind {
+        FieldKind::Exact => format!("Exact({path})"),
+        FieldKind::Search => format!("Search({path})"),
+        FieldKind::Plain if crate::syntax::is_reserved(path) => format!("'{path}'"),
+        FieldKind::Plain => path.to_owned(),
     }
 }
 

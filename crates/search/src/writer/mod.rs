@@ -72,7 +72,7 @@ impl IndexWriter {
         let fields = batch
             .fields()
             .iter()
-            .map(|field| catalog.declare(&field.name, field.analyzer))
+            .map(|field| catalog.declare(&field.name, field.options.analyzer))
             .collect::<Result<Vec<FieldId>, IndexError>>()?;
         let applied = self.changes.collect(store, batch, &fields, &mut catalog)?;
         self.terms.write(store, &self.changes, &mut catalog)?;

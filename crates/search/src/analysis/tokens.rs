@@ -1,0 +1,193 @@
+//! Tokens of full text: how each analyzer divides it, and at which positions.
+//!
+//! Called by `batch` for values and by `text` for queries and for documents that are evaluated
+//! directly; all three agree because they call this.
+//!
+//! Invariants:
+//! - Positions ascend. Tokens that stand for the same piece of text (n-grams) share one. A stop
+//!   word leaves a gap.
+//! - A token has at most [`TOKEN_BYTES_MAX`] bytes: longer words are divided. So tokens are never
+//!   cut as terms.
+//!
+//! Threads: pure functions.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::Analyzer;
+
+/// Most tokens of one field of one entry. What is behind them is not searchable.
+pub const TOKENS_PER_FIELD_MAX: u32 = 1 << 20;
+
+/// Positions between the values of an array, so that a phrase does not reach from one into another.
+pub const VALUE_GAP: u32 = 100;
+
+/// Longest token, in bytes.
+const TOKEN_BYTES_MAX: usize = 255;
+
+/// Characters of n-grams, at least and at most.
+const GRAM_CHARS: (usize, usize) = (2, 6);
+
+/// Words too frequent to search for: those of Lucene's standard analyzer.
+const STOP_WORDS: [&str; 33] = [
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it",
+    "no", "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these",
+    "they", "this", "to", "was", "will", "with",
+];
+
+impl Analyzer {
+    /// Calls `visit` with each token of `text` and its position, counted from `first`; gives the
+    /// position behind the last one. For analyzers that are not of full text the token is all of
+    /// the text.
+    pub fn tokens(self, text: &str, first: u32, visit: &mut dyn FnMut(&str, u32)) -> u32 {
+        let mut tokens = Tokens {
+            analyzer: self,
+            position: first,
+            visit,
+        };
+        match self {
+            Analyzer::LowercaseKeyword | Analyzer::Keyword => {
+                (tokens.visit)(&self.fold(text), first);
+                tokens.position += 1;
+            }
+            Analyzer::Whitespace => text.split_whitespace().for_each(|word| tokens.word(word)),
+            Analyzer::Standard | Analyzer::NGram => {
+                text.unicode_words().for_each(|word| tokens.word(word));
+            }
+            Analyzer::Simple | Analyzer::Stop => text
+                .split(|c: char| !c.is_alphabetic())
+                .filter(|word| !word.is_empty())
+                .for_each(|word| tokens.word(word)),
+        }
+        tokens.position
+    }
+}
+
+struct Tokens<'v> {
+    analyzer: Analyzer,
+    position: u32,
+    visit: &'v mut dyn FnMut(&str, u32),
+}
+
+impl Tokens<'_> {
+    fn word(&mut self, word: &str) {
+        let folded = self.analyzer.fold(word);
+        let is_stopped = match self.analyzer {
+            Analyzer::Standard | Analyzer::Stop | Analyzer::NGram => is_stop_word(&folded),
+            _ => false,
+        };
+        if is_stopped {
+            self.position = self.position.saturating_add(1);
+            return;
+        }
+        let mut rest = &*folded;
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(rest.floor_char_boundary(TOKEN_BYTES_MAX));
+            match self.analyzer {
+                Analyzer::NGram => self.grams(piece),
+                _ => (self.visit)(piece, self.position),
+            }
+            self.position = self.position.saturating_add(1);
+            rest = behind;
+        }
+    }
+
+    /// All runs of a word that are short enough; a word that is too short for any stands itself.
+    fn grams(&mut self, word: &str) {
+        let (least, most) = GRAM_CHARS;
+        let mut ends: Vec<usize> = word.char_indices().map(|(at, _)| at).collect();
+        ends.push(word.len());
+        let chars = ends.len() - 1;
+        if chars < least {
+            return (self.visit)(word, self.position);
+        }
+        for from in 0..=chars - least {
+            for to in from + least..=chars.min(from + most) {
+                (self.visit)(&word[ends[from]..ends[to]], self.position);
+            }
+        }
+    }
+}
+
+/// Whether a folded word is too frequent to search for.
+fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(analyzer: Analyzer, text: &str) -> Vec<(String, u32)> {
+        let mut out = Vec::new();
+        analyzer.tokens(text, 0, &mut |token, position| {
+            out.push((token.to_owned(), position));
+        });
+        out
+    }
+
+    fn check(analyzer: Analyzer, text: &str, expected: &[(&str, u32)]) {
+        let found = tokens(analyzer, text);
+        let found: Vec<(&str, u32)> = found.iter().map(|(t, p)| (t.as_str(), *p)).collect();
+        assert_eq!(found, expected, "{analyzer:?} of {text:?}");
+    }
+
+    #[test]
+    fn each_analyzer_divides_in_its_way() {
+        let text = "The Quick-Brown FOX's 12.5 x@y.org";
+        check(
+            Analyzer::Standard,
+            text,
+            &[
+                ("quick", 1),
+                ("brown", 2),
+                ("fox's", 3),
+                ("12.5", 4),
+                ("x", 5),
+                ("y.org", 6),
+            ],
+        );
+        check(
+            Analyzer::Whitespace,
+            text,
+            &[
+                ("The", 0),
+                ("Quick-Brown", 1),
+                ("FOX's", 2),
+                ("12.5", 3),
+                ("x@y.org", 4),
+            ],
+        );
+        check(
+            Analyzer::Simple,
+            "The a1b",
+            &[("the", 0), ("a", 1), ("b", 2)],
+        );
+        check(Analyzer::Stop, "The a1b", &[("b", 2)]);
+        check(Analyzer::Keyword, "The A", &[("The A", 0)]);
+        check(Analyzer::LowercaseKeyword, "The A", &[("the a", 0)]);
+        check(
+            Analyzer::NGram,
+            "x Abc",
+            &[("x", 0), ("ab", 1), ("abc", 1), ("bc", 1)],
+        );
+    }
+
+    #[test]
+    fn long_words_are_divided_at_characters() {
+        let word = "\u{e4}".repeat(200);
+        let found = tokens(Analyzer::Whitespace, &word);
+        assert_eq!(found.len(), 2);
+        assert!(
+            found
+                .iter()
+                .all(|(token, _)| token.len() <= TOKEN_BYTES_MAX)
+        );
+        assert_eq!(format!("{}{}", found[0].0, found[1].0), word);
+    }
+
+    #[test]
+    fn stop_words_are_sorted() {
+        assert!(STOP_WORDS.is_sorted());
+        assert!(is_stop_word("the") && !is_stop_word("cat"));
+    }
+}
