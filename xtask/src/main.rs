@@ -14,6 +14,7 @@ mod demo;
 mod process;
 mod proof;
 mod repository;
+mod routes;
 mod studio;
 mod test;
 mod tidy;
@@ -70,6 +71,12 @@ const COMMANDS: &[Command] = &[
         summary: bench::SUMMARY,
         help: bench::HELP,
         run: bench::run,
+    },
+    Command {
+        name: "routes",
+        summary: routes::SUMMARY,
+        help: routes::HELP,
+        run: routes::run,
     },
     Command {
         name: "studio",

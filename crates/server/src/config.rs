@@ -31,6 +31,8 @@ pub struct ServerConfig {
     pub allow_unprotected_public: bool,
     /// Largest request body in bytes, before and after decompression. Beyond it: 413.
     pub body_bytes_max: usize,
+    /// Largest attachment in bytes, which is stored while it arrives. Beyond it: 413.
+    pub attachment_bytes_max: u64,
     /// Largest head of a request (line and headers) in bytes. Beyond it: 431.
     pub head_bytes_max: usize,
     /// Most headers in a request. Beyond it: 431.
@@ -57,6 +59,7 @@ impl Default for ServerConfig {
             listen: DEFAULT_LISTEN,
             allow_unprotected_public: false,
             body_bytes_max: 64 << 20,
+            attachment_bytes_max: 2 << 30,
             head_bytes_max: 64 << 10,
             header_count_max: 100,
             // Client libraries keep idle connections for about a minute before they reuse them.

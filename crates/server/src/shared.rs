@@ -11,18 +11,20 @@ use std::time::Instant;
 use jackdaw_database::DatabaseSet;
 use tokio::sync::watch;
 
+use crate::auth::Principal;
 use crate::config::ServerConfig;
-use crate::http::Handler;
 use crate::live::Live;
 use crate::router::Router;
-use crate::routes::{self, Operations};
+use crate::routes::{self, Operations, Row};
 
 /// State of one running server.
 pub(crate) struct Shared {
     pub(crate) config: ServerConfig,
     /// The bound address.
     pub(crate) address: SocketAddr,
-    pub(crate) router: Router<Handler>,
+    /// Who everybody is on a server that authenticates nobody.
+    pub(crate) everybody: Arc<Principal>,
+    pub(crate) router: Router<Row>,
     /// Turns true when the server stops; long answers end then.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) started: Instant,
@@ -48,6 +50,7 @@ impl Shared {
         Shared {
             config,
             address,
+            everybody: Arc::new(Principal::everybody()),
             router,
             stopping,
             started: Instant::now(),

@@ -17,7 +17,7 @@ use crate::wire::{WireError, kind};
 
 /// Bytes of a refused body that are read all the same, so that the client sees the refusal: a
 /// connection closed while the client still sends would lose it.
-const DRAIN_BYTES_MAX: usize = 64 << 20;
+pub(super) const DRAIN_BYTES_MAX: usize = 64 << 20;
 /// A client that pauses for so long while its refused body is read waits for the answer.
 const DRAIN_PAUSE: Duration = Duration::from_millis(100);
 
@@ -39,15 +39,15 @@ pub(super) async fn read(
     match collect(&mut incoming, limits).await {
         Ok(body) => decompress(body, headers, limits).await,
         Err(error) => {
-            drain(&mut incoming).await;
+            drain(&mut incoming, DRAIN_BYTES_MAX).await;
             Err(error)
         }
     }
 }
 
-/// Reads and forgets what a client still sends.
-pub(super) async fn drain(incoming: &mut Incoming) {
-    let mut left = DRAIN_BYTES_MAX;
+/// Reads and forgets what a client still sends, up to `bytes_max`.
+pub(super) async fn drain(incoming: &mut Incoming, bytes_max: usize) {
+    let mut left = bytes_max;
     while let Ok(Some(Ok(frame))) = tokio::time::timeout(DRAIN_PAUSE, incoming.frame()).await {
         let len = frame.data_ref().map_or(0, Bytes::len);
         match left.checked_sub(len) {

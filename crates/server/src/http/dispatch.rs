@@ -8,8 +8,10 @@
 //! Invariants:
 //! - Every answer carries `Raven-Server-Version`; those under `/databases/{db}/` of an existing
 //!   database carry `Database-Cluster-Tx-Id`.
+//! - No handler runs, and no body is kept, before `admit` has let the request in.
 //! - A handler that panics costs its request a 500 and nothing else.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -26,8 +28,10 @@ use super::body::{self, BodyLimits};
 use super::chunks::ChunkWriter;
 use super::feed::Feed;
 use super::reply::{Reply, ReplyBody};
+use crate::auth::{Access, Clearance, Principal, Refusal, Unknown, decide};
 use crate::config::Compression;
 use crate::router::{Captures, Verb};
+use crate::routes::Row;
 use crate::shared::Shared;
 use crate::version;
 use crate::wire::{QueryString, WireError, kind};
@@ -39,6 +43,9 @@ pub(crate) type Pending = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// Bodies below this are not worth compressing.
 const COMPRESS_BYTES_MIN: usize = 1024;
+
+/// Bytes of a body that are read from somebody who is refused, so that most clients see why.
+const REFUSED_BYTES_MAX: usize = 256 << 10;
 
 /// How a route is answered.
 #[derive(Clone, Copy)]
@@ -63,6 +70,8 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) captures: Captures,
     pub(crate) body: Bytes,
+    /// Who asks, as far as it is known.
+    pub(crate) principal: Result<Arc<Principal>, Unknown>,
     /// Turns true when the client went away before its answer began: long work may end then.
     pub(crate) abandoned: Arc<AtomicBool>,
     /// The connection itself, when the client asked for another protocol.
@@ -100,6 +109,12 @@ impl Call {
     /// The query string.
     pub(crate) fn query(&self) -> QueryString<'_> {
         QueryString(self.uri.query().unwrap_or(""))
+    }
+
+    /// Whether who asks may do so much in a database.
+    pub(crate) fn may(&self, database: &str, access: Access) -> bool {
+        let principal = self.principal.as_ref();
+        principal.is_ok_and(|principal| principal.access_to(database) >= access)
     }
 
     /// The captured part at `slot` of the route's pattern, decoded.
@@ -142,7 +157,7 @@ pub(super) async fn answer(
     let upgrade = Mutex::new(head.extensions.remove::<OnUpgrade>());
     let accepts_gzip = accepts_gzip(&head.headers) && wants_compression(&shared, peer);
     let (mut reply, tag) = match route(&shared, head.method.as_str(), head.uri.path()) {
-        Ok((handler, verb, captures)) => {
+        Ok((row, verb, captures)) => {
             let url = url_of(&head.uri).to_owned();
             let (uri, headers) = (head.uri, head.headers);
             let body = Bytes::new();
@@ -153,11 +168,12 @@ pub(super) async fn answer(
                 headers,
                 captures,
                 body,
+                principal: Ok(shared.everybody.clone()),
                 abandoned: Arc::default(),
                 upgrade,
             };
             let tag = crate::routes::database_tag(&call);
-            let outcome = receive(handler, call, incoming).await;
+            let outcome = receive(row, call, incoming).await;
             (outcome.unwrap_or_else(|error| failed(&error, &url)), tag)
         }
         Err(error) => (failed(&error, url_of(&head.uri)), None),
@@ -179,43 +195,102 @@ pub(super) async fn answer(
     reply.into_response()
 }
 
-/// Answers a request that came inside another; its body is there already.
+/// Answers a request that came inside another: its body is there already, and it may be about the
+/// database of the outer one only.
 pub(crate) async fn answer_inner(
-    shared: &Arc<Shared>,
+    outer: &Call,
     method: &str,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Reply {
     let url = url_of(&uri).to_owned();
-    let outcome = match route(shared, method, uri.path()) {
-        Ok((handler, verb, captures)) => {
+    let outcome = match route(&outer.shared, method, uri.path()) {
+        Ok((row, verb, captures)) => {
             let call = Call {
-                shared: shared.clone(),
+                shared: outer.shared.clone(),
                 verb,
                 uri,
                 headers,
                 captures,
                 body,
+                principal: outer.principal.clone(),
                 abandoned: Arc::default(),
                 upgrade: Mutex::default(),
             };
-            run(handler, Arc::new(call)).await
+            match stays_inside(outer, &call).and_then(|()| admit(&row, &call)) {
+                Ok(()) => run(row.handler, Arc::new(call)).await,
+                Err(error) => Err(error),
+            }
         }
         Err(error) => Err(error),
     };
     outcome.unwrap_or_else(|error| failed(&error, &url))
 }
 
+fn stays_inside(outer: &Call, inner: &Call) -> Result<(), WireError> {
+    let is_same = outer.part(0).to_lowercase() == inner.part(0).to_lowercase();
+    if is_same && !inner.captures.is_empty() {
+        return Ok(());
+    }
+    let message = "A request inside another has to be about the same database.";
+    Err(WireError::new(kind::ARGUMENT, message).with_status(StatusCode::BAD_REQUEST))
+}
+
+/// Whether whoever asks may use the route.
+fn admit(row: &Row, call: &Call) -> Result<(), WireError> {
+    let principal = call.principal.as_deref().map_err(|unknown| *unknown);
+    // For an operator it does not matter which database it is.
+    let is_user = principal.is_ok_and(|principal| principal.clearance < Clearance::Operator);
+    let database = match row.needs.access {
+        Access::NoDatabase => None,
+        _ if !is_user => None,
+        _ if call.captures.is_empty() => call.query().filled("name").map(Cow::into_owned),
+        _ => Some(call.part(0)),
+    };
+    decide(principal, row.needs, database.as_deref())
+        .map_err(|refusal| refused(refusal, principal, row, database.as_deref()))
+}
+
+/// A refusal in words. Clients read 403 as their exception of authorization; 401 says that another
+/// token may help.
+fn refused(
+    refusal: Refusal,
+    principal: Result<&Principal, Unknown>,
+    row: &Row,
+    database: Option<&str>,
+) -> WireError {
+    let name = principal.map_or("", |principal| &principal.name);
+    let status = match refusal {
+        Refusal::Unknown(Unknown::Invalid) => StatusCode::UNAUTHORIZED,
+        _ => StatusCode::FORBIDDEN,
+    };
+    let message = match refusal {
+        Refusal::Unknown(Unknown::Nobody) => {
+            "This server needs a client certificate or a token, and the request came with neither."
+                .to_owned()
+        }
+        Refusal::Unknown(Unknown::Invalid) => {
+            "The token is not valid, or not any more: exchange the API key for a new one."
+                .to_owned()
+        }
+        Refusal::Clearance => {
+            let needed = row.needs.clearance.name();
+            format!("'{name}' has not the clearance {needed} that this route needs.")
+        }
+        Refusal::Database => {
+            let (database, needed) = (database.unwrap_or(""), row.needs.access.name());
+            format!("'{name}' has not the access {needed} to the database '{database}'.")
+        }
+    };
+    WireError::new(kind::AUTHORIZATION, message).with_status(status)
+}
+
 fn url_of(uri: &Uri) -> &str {
     uri.path_and_query().map_or("/", |url| url.as_str())
 }
 
-fn route(
-    shared: &Shared,
-    method: &str,
-    path: &str,
-) -> Result<(Handler, Verb, Captures), WireError> {
+fn route(shared: &Shared, method: &str, path: &str) -> Result<(Row, Verb, Captures), WireError> {
     let verb = Verb::parse(method);
     match (shared.router.find(verb, path), verb) {
         (Ok(found), Some(verb)) => Ok((found.route.target, verb, found.captures)),
@@ -223,20 +298,25 @@ fn route(
     }
 }
 
-/// Reads the body, or hands it over, and runs the handler.
-async fn receive(handler: Handler, call: Call, incoming: Incoming) -> Outcome {
+/// Lets whoever asks in, reads the body or hands it over, and runs the handler.
+async fn receive(row: Row, call: Call, mut incoming: Incoming) -> Outcome {
+    if let Err(refusal) = admit(&row, &call) {
+        body::drain(&mut incoming, REFUSED_BYTES_MAX).await;
+        return Err(refusal);
+    }
     let config = &call.shared.config;
-    let (bytes_max, stall) = (config.body_bytes_max, config.stall_timeout);
-    if let Handler::Feeding(handle) = handler {
-        let feed = Feed::new(incoming, &call.headers, stall)?;
+    let (bytes_max, stall) = (row.body.bytes_max(config), config.stall_timeout);
+    if let Handler::Feeding(handle) = row.handler {
+        let feed = Feed::new(incoming, &call.headers, stall, bytes_max)?;
         let task = tokio::spawn(handle(Arc::new(call), feed));
         return task.await.unwrap_or_else(|_| Err(panicked()));
     }
     if !call.verb.has_body() {
-        return run(handler, Arc::new(call)).await;
+        return run(row.handler, Arc::new(call)).await;
     }
+    let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     let body = body::read(incoming, &call.headers, BodyLimits { bytes_max, stall }).await?;
-    run(handler, Arc::new(Call { body, ..call })).await
+    run(row.handler, Arc::new(Call { body, ..call })).await
 }
 
 async fn run(handler: Handler, call: Arc<Call>) -> Outcome {

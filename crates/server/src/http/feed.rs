@@ -1,7 +1,8 @@
 //! A request body read piece by piece, for requests of any length.
 //!
 //! Used by handlers of kind `Feeding` (bulk insert), which work on what has arrived while the
-//! client is still sending. There is no limit on the whole body; the handler limits what it keeps.
+//! client is still sending. The row of the route says how long the whole body may be; the handler
+//! limits what it keeps.
 
 use std::io::Write;
 use std::time::Duration;
@@ -9,10 +10,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use flate2::write::GzDecoder;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
 
-use super::body::{broken, drain, stalled, unreadable};
+use super::body::{DRAIN_BYTES_MAX, broken, drain, stalled, unreadable};
 use crate::wire::{WireError, kind};
 
 /// Most bytes that one piece of gzip may grow to before it is refused: what arrives in one piece is
@@ -24,6 +25,9 @@ pub(crate) struct Feed {
     incoming: Incoming,
     gzip: Option<GzDecoder<Vec<u8>>>,
     stall: Duration,
+    /// Bytes that may still come, before and after decompression.
+    left: u64,
+    bytes_max: u64,
 }
 
 impl Feed {
@@ -31,16 +35,22 @@ impl Feed {
         incoming: Incoming,
         headers: &HeaderMap,
         stall: Duration,
+        bytes_max: u64,
     ) -> Result<Feed, WireError> {
         let gzip = match headers.get(CONTENT_ENCODING).map(|value| value.as_bytes()) {
             None | Some(b"identity" | b"") => None,
             Some(b"gzip" | b"x-gzip") => Some(GzDecoder::new(Vec::new())),
             Some(other) => return Err(unreadable(&String::from_utf8_lossy(other))),
         };
+        if incoming.size_hint().lower() > bytes_max {
+            return Err(too_large(bytes_max));
+        }
         Ok(Feed {
             incoming,
             gzip,
             stall,
+            left: bytes_max,
+            bytes_max,
         })
     }
 
@@ -52,14 +62,15 @@ impl Feed {
                 return self.finish();
             };
             if let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() {
-                return self.inflate(data).map(Some);
+                let plain = self.inflate(data)?;
+                return self.counted(plain).map(Some);
             }
         }
     }
 
     /// Reads and forgets the rest, so that the client sees why it was refused.
     pub(crate) async fn drain(&mut self) {
-        drain(&mut self.incoming).await;
+        drain(&mut self.incoming, DRAIN_BYTES_MAX).await;
     }
 
     fn inflate(&mut self, data: Bytes) -> Result<Bytes, WireError> {
@@ -79,8 +90,19 @@ impl Feed {
             return Ok(None);
         };
         let rest = gzip.finish().map_err(|error| damaged(&error))?;
-        Ok((!rest.is_empty()).then(|| Bytes::from(rest)))
+        let rest = self.counted(Bytes::from(rest))?;
+        Ok((!rest.is_empty()).then_some(rest))
     }
+
+    fn counted(&mut self, plain: Bytes) -> Result<Bytes, WireError> {
+        let left = self.left.checked_sub(plain.len() as u64);
+        self.left = left.ok_or_else(|| too_large(self.bytes_max))?;
+        Ok(plain)
+    }
+}
+
+fn too_large(bytes_max: u64) -> WireError {
+    WireError::body_too_large(usize::try_from(bytes_max).unwrap_or(usize::MAX))
 }
 
 fn damaged(error: &std::io::Error) -> WireError {

@@ -5,7 +5,8 @@
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use super::now;
+use super::row::Audit;
+use super::{now, pages};
 use crate::http::{Call, Outcome, Reply};
 use crate::version;
 
@@ -107,13 +108,24 @@ pub(crate) fn routes(call: &Call) -> Outcome {
     let mut rows: Vec<Value> = Vec::new();
     for route in call.shared.router.routes() {
         let verbs: Vec<&str> = route.verbs.iter().map(|verb| verb.name()).collect();
+        let row = &route.target;
         rows.push(json!({
             "Path": route.pattern,
             "Methods": verbs,
             "Summary": route.summary,
+            "Clearance": row.needs.clearance.name(),
+            "DatabaseAccess": row.needs.access.name(),
+            "Body": row.body.name(),
+            "Rate": row.rate.name(),
+            "Audited": row.audit == Audit::Audited,
         }));
     }
     Ok(Reply::value(&json!({ "Debug": [], "Production": rows })))
+}
+
+/// `GET /jackdaw/openapi.json`
+pub(crate) fn openapi(_call: &Call) -> Outcome {
+    Ok(Reply::value(&pages::openapi()))
 }
 
 /// `GET /debug/server-id`

@@ -15,6 +15,7 @@ use super::cluster::NODE_TAG;
 use super::record::{self, Facts, StoredRecord};
 use super::statistics::size;
 use super::{failure, indexes, input};
+use crate::auth::Access;
 use crate::http::{Call, Outcome, Reply};
 use crate::version;
 use crate::wire::{WireError, kind};
@@ -27,9 +28,10 @@ pub(super) fn list(call: &Call) -> Outcome {
     let query = call.query();
     let wanted = query.filled("name").map(|name| name.to_lowercase());
     let is_wanted = |name: &String| {
-        wanted
+        let is_named = wanted
             .as_ref()
-            .is_none_or(|wanted| *wanted == name.to_lowercase())
+            .is_none_or(|wanted| *wanted == name.to_lowercase());
+        is_named && call.may(name, Access::Read)
     };
     let number = |name: &str| {
         query

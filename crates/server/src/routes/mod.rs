@@ -25,11 +25,13 @@ mod live;
 mod metrics;
 mod multi_get;
 mod operations;
+mod pages;
 mod patch_by_query;
 mod patches;
 mod queries;
 mod record;
 mod revisions;
+mod row;
 mod series;
 mod settings;
 mod statistics;
@@ -44,6 +46,7 @@ use std::sync::Arc;
 use jackdaw_database::{Database, DatabaseSet};
 
 pub(crate) use operations::Operations;
+pub(crate) use row::Row;
 pub(crate) use table::table;
 
 use crate::http::Call;

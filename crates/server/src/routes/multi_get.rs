@@ -17,6 +17,9 @@ use crate::wire::{WireError, kind};
 /// Inner requests whose answers do not end, or that would nest.
 const REFUSED: &[&str] = &["/multi_get", "/streams/"];
 
+/// Most requests in one.
+const REQUESTS_MAX: usize = 1_024;
+
 /// One inner request.
 struct Inner {
     method: String,
@@ -43,7 +46,7 @@ pub(super) fn run(call: Arc<Call>) -> Pending {
                         headers,
                         body,
                     } = inner;
-                    answer_inner(&call.shared, &method, uri, headers, body).await
+                    answer_inner(&call, &method, uri, headers, body).await
                 }
                 Err(error) => Reply::json(error.status, error.body("")),
             };
@@ -79,6 +82,10 @@ fn read(call: &Call) -> Result<Vec<Result<Inner, WireError>>, WireError> {
         let message = "Request should have a property name 'Requests' which is mandatory.";
         return Err(WireError::new(kind::ARGUMENT, message));
     };
+    if requests.len() > REQUESTS_MAX {
+        let message = format!("More than {REQUESTS_MAX} requests cannot be sent in one.");
+        return Err(WireError::new(kind::ARGUMENT, message).with_status(StatusCode::BAD_REQUEST));
+    }
     Ok(requests
         .iter()
         .map(|request| read_one(call, request))

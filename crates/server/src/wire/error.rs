@@ -13,6 +13,8 @@ use serde_json::{Map, Value};
 /// Type names that clients turn into exceptions.
 pub(crate) mod kind {
     pub(crate) const ARGUMENT: &str = "System.ArgumentException";
+    pub(crate) const AUTHORIZATION: &str =
+        "Raven.Client.Exceptions.Security.AuthorizationException";
     pub(crate) const BAD_REQUEST: &str = "Raven.Client.Exceptions.BadRequestException";
     pub(crate) const BULK_INSERT_ABORTED: &str =
         "Raven.Client.Exceptions.Documents.BulkInsert.BulkInsertAbortedException";
