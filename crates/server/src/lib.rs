@@ -2,8 +2,8 @@
 //!
 //! [`Server::start`] serves a set of databases over HTTP/1.1 in the wire protocol that the official
 //! RavenDB clients speak, with Jackdaw's own routes under `/jackdaw/` and Studio under `/studio/`.
-//! The layers, from the socket inwards: `http` (connections, bodies), [`router`] (paths), `auth` (who may),
-//! `routes` (one file per resource), `wire` (shapes of errors and parameters).
+//! The layers, from the socket inwards: `http` (connections, bodies), [`router`] (paths),
+//! `auth` (who may), `routes` (one file per resource), `wire` (shapes of errors and parameters).
 
 #![forbid(unsafe_code)]
 mod auth;

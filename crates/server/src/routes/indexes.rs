@@ -5,6 +5,7 @@
 
 use hyper::StatusCode;
 use jackdaw_database::{Database, IndexInfo, Scope};
+use jackdaw_query::FieldKind;
 use serde_json::{Map, Value, json};
 
 use super::cluster::NODE_TAG;
@@ -129,10 +130,15 @@ fn definition(info: &IndexInfo) -> Value {
 
 /// What a database record tells about an index.
 pub(super) fn automatic(info: &IndexInfo) -> Value {
-    let field = |exact: bool| {
+    let field = |kind: &FieldKind| {
+        let indexing = match kind {
+            FieldKind::Plain => "Default",
+            FieldKind::Exact => "Exact",
+            FieldKind::Search => "Search",
+        };
         json!({
             "Storage": "No",
-            "Indexing": if exact { "Exact" } else { "Default" },
+            "Indexing": indexing,
             "Aggregation": "None",
             "Spatial": null,
             "Vector": null,
@@ -143,7 +149,7 @@ pub(super) fn automatic(info: &IndexInfo) -> Value {
     };
     let fields = info.definition.fields.iter();
     let fields: Map<String, Value> = fields
-        .map(|one| (one.path.as_str().to_owned(), field(one.exact)))
+        .map(|one| (one.path.as_str().to_owned(), field(&one.kind)))
         .collect();
     json!({
         "Type": "AutoMap",

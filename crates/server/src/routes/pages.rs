@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::row::{Audit, Body, Row};
+use super::row::{Audit, Payload, Row};
 use super::table::GROUPS;
 use crate::auth::{Access, Clearance};
 use crate::router::Route;
@@ -73,7 +73,8 @@ fn operation(group: &str, verb: &str, route: &Route<Row>) -> Value {
     }
     let failure = |description: &str| {
         let schema = json!({ "$ref": "#/components/schemas/Error" });
-        json!({ "description": description, "content": { "application/json": { "schema": schema } } })
+        let content = json!({ "application/json": { "schema": schema } });
+        json!({ "description": description, "content": content })
     };
     let mut responses = json!({ "default": failure("The request was refused or failed.") });
     responses["2XX"] = json!({ "description": "Done." });
@@ -95,9 +96,9 @@ fn operation(group: &str, verb: &str, route: &Route<Row>) -> Value {
         _ => json!([{ "certificate": [] }, { "token": [] }]),
     };
     let content = match row.body {
-        Body::NoBody => return operation,
-        Body::Json => "application/json",
-        Body::Attachment | Body::Endless => "application/octet-stream",
+        Payload::NoBody => return operation,
+        Payload::Json => "application/json",
+        Payload::Attachment | Payload::Endless => "application/octet-stream",
     };
     operation["requestBody"] = json!({ "content": { content: {} } });
     operation

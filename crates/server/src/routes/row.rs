@@ -9,7 +9,7 @@ use crate::http::Handler;
 
 /// How much body a route takes. Limits are of [`ServerConfig`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Body {
+pub(crate) enum Payload {
     /// None is needed; a small one is read and ignored.
     NoBody,
     /// JSON, all of it in memory.
@@ -23,24 +23,24 @@ pub(crate) enum Body {
 /// Bytes of a body that a route without need of one puts up with.
 const IGNORED_BYTES_MAX: usize = 64 << 10;
 
-impl Body {
+impl Payload {
     /// The word for documents.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Body::NoBody => "",
-            Body::Json => "JSON",
-            Body::Attachment => "attachment",
-            Body::Endless => "endless",
+            Payload::NoBody => "",
+            Payload::Json => "JSON",
+            Payload::Attachment => "attachment",
+            Payload::Endless => "endless",
         }
     }
 
     /// Largest body in bytes, before and after decompression.
     pub(crate) fn bytes_max(self, config: &ServerConfig) -> u64 {
         match self {
-            Body::NoBody => IGNORED_BYTES_MAX.min(config.body_bytes_max) as u64,
-            Body::Json => config.body_bytes_max as u64,
-            Body::Attachment => config.attachment_bytes_max,
-            Body::Endless => u64::MAX,
+            Payload::NoBody => IGNORED_BYTES_MAX.min(config.body_bytes_max) as u64,
+            Payload::Json => config.body_bytes_max as u64,
+            Payload::Attachment => config.attachment_bytes_max,
+            Payload::Endless => u64::MAX,
         }
     }
 }
@@ -81,7 +81,7 @@ pub(crate) enum Audit {
 pub(crate) struct Row {
     pub(crate) handler: Handler,
     pub(crate) needs: Needs,
-    pub(crate) body: Body,
+    pub(crate) body: Payload,
     pub(crate) rate: Rate,
     pub(crate) audit: Audit,
 }
@@ -89,7 +89,8 @@ pub(crate) struct Row {
 /// Rows of `method "pattern" kind(handler) clearance access body rate audit "summary";`.
 macro_rules! rows {
     ($($verb:ident $pattern:literal $kind:ident($handler:path)
-        $clearance:ident $access:ident $body:ident $rate:ident $audit:ident $summary:literal;)*) => {
+        $clearance:ident $access:ident $body:ident $rate:ident $audit:ident
+        $summary:literal;)*) => {
         &[$(crate::router::Route {
             verbs: crate::router::Verbs::of(&[crate::router::Verb::$verb]),
             pattern: $pattern,
@@ -100,7 +101,7 @@ macro_rules! rows {
                     clearance: crate::auth::Clearance::$clearance,
                     access: crate::auth::Access::$access,
                 },
-                body: crate::routes::row::Body::$body,
+                body: crate::routes::row::Payload::$body,
                 rate: crate::routes::row::Rate::$rate,
                 audit: crate::routes::row::Audit::$audit,
             },

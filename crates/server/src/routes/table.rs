@@ -11,8 +11,8 @@
 //!
 //! - pattern: `*` is the name of a database, `$` the rest of the path.
 //! - kind: how the handler runs, see `http::Handler`.
-//! - clearance (`Anyone`, `ValidUser`, `Operator`, `ClusterAdmin`) and access (`NoDatabase`, `Read`,
-//!   `Write`, `Admin`): what the route needs of who asks; see `auth`. Access is about the database
+//! - clearance (`Anyone`, `ValidUser`, `Operator`, `ClusterAdmin`) and access (`NoDatabase`,
+//!   `Read`, `Write`, `Admin`): what the route needs of who asks; see `auth`. Access is about the database
 //!   in the path, or else the one in the parameter `name`.
 //! - body (`NoBody`, `Json`, `Attachment`, `Endless`), rate (`Open`, `Data`, `Admin`) and audit
 //!   (`Unaudited`, `Audited`): see `row`.
@@ -88,7 +88,8 @@ const OWN: &[Route<Row>] = rows! {
     Get "/jackdaw/databases" Blocking(live::databases)
         ValidUser NoDatabase NoBody Data Unaudited "The same numbers once";
     Get "/jackdaw/metrics" Blocking(metrics::metrics)
-        Operator NoDatabase NoBody Admin Unaudited "Numbers of the storage engine as Prometheus text";
+        Operator NoDatabase NoBody Admin Unaudited
+        "Numbers of the storage engine as Prometheus text";
     Get "/jackdaw/openapi.json" Inline(cluster::openapi)
         ValidUser NoDatabase NoBody Data Unaudited "This table in OpenAPI's form";
 };
