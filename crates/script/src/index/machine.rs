@@ -6,12 +6,15 @@
 //!
 //! Threads: one; a machine stays on the thread that made it.
 
+use bumpalo::Bump;
 use jackdaw_document::{Builder, DocumentBuf, Value};
 
 use crate::index::error::RunError;
 use crate::index::host::IndexHost;
 use crate::index::item::IndexedDocument;
 use crate::index::javascript::{self, Mode, Script, ScriptHost};
+use crate::index::linq::Compiled;
+use crate::index::native::{self, Budget};
 use crate::index::program::{MapCode, MapProgram, ReduceCode, ReduceProgram};
 use crate::input::Argument;
 use crate::limits::ScriptLimits;
@@ -23,7 +26,17 @@ const MACHINES_MAX: usize = 16;
 
 /// See the file head.
 pub struct IndexMachine {
+    limits: ScriptLimits,
     machines: Machines,
+    /// Values of the present native run.
+    arena: Bump,
+    builder: Builder,
+}
+
+/// What a native program goes over.
+enum Input<'i> {
+    One(IndexedDocument<'i>),
+    Entries(&'i [Value<'i>]),
 }
 
 impl IndexMachine {
@@ -31,7 +44,10 @@ impl IndexMachine {
     #[must_use]
     pub fn new(limits: ScriptLimits) -> IndexMachine {
         IndexMachine {
+            limits,
             machines: Machines::new(limits, MACHINES_MAX),
+            arena: Bump::new(),
+            builder: Builder::new(),
         }
     }
 
@@ -49,6 +65,7 @@ impl IndexMachine {
         emit: &mut dyn FnMut(DocumentBuf),
     ) -> Result<(), RunError> {
         match program.code() {
+            MapCode::Native(compiled) => self.native(compiled, Input::One(document), host, emit),
             MapCode::Script(script) => self.map_by_script(script, document, host, emit),
         }
     }
@@ -70,6 +87,10 @@ impl IndexMachine {
             return Ok(results);
         }
         match program.code() {
+            ReduceCode::Native(compiled) => {
+                let emit = &mut |result| results.push(result);
+                self.native(compiled, Input::Entries(entries), host, emit)?;
+            }
             ReduceCode::Script(script) => {
                 let mut builder = Builder::new();
                 builder.begin_array();
@@ -84,6 +105,28 @@ impl IndexMachine {
             }
         }
         Ok(results)
+    }
+
+    fn native(
+        &mut self,
+        compiled: &Compiled,
+        input: Input<'_>,
+        host: &mut dyn IndexHost,
+        emit: &mut dyn FnMut(DocumentBuf),
+    ) -> Result<(), RunError> {
+        let budget = Budget::new(self.limits);
+        let root = match input {
+            Input::One(document) => native::root_of(document, &self.arena),
+            Input::Entries(entries) => native::root_of_entries(entries, &self.arena),
+        };
+        let (expression, slot_count) = (&compiled.expression, compiled.slot_count);
+        let outcome = native::run(expression, slot_count, root, &self.arena, budget, host);
+        let outcome = outcome.and_then(|results| {
+            native::entries(results, &mut self.builder, emit).map_err(RunError::Document)
+        });
+        self.builder.clear();
+        self.arena.reset();
+        outcome
     }
 
     fn map_by_script(

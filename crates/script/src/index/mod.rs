@@ -13,7 +13,9 @@ mod error;
 mod host;
 mod item;
 mod javascript;
+mod linq;
 mod machine;
+mod native;
 mod program;
 
 pub use entry::special;

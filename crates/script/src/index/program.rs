@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::index::error::CompileError;
 use crate::index::javascript::{self, Script};
+use crate::index::linq::{self, Compiled};
 
 /// One map of a static index. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -20,6 +21,7 @@ struct Map {
 /// What runs.
 #[derive(Debug)]
 pub(crate) enum MapCode {
+    Native(Compiled),
     Script(Script),
 }
 
@@ -76,9 +78,13 @@ impl MapProgram {
         text: &str,
         additional_sources: &[(String, String)],
     ) -> Result<MapProgram, CompileError> {
-        refuse_linq(text)?;
-        let (script, facts) = javascript::compile_map(text, additional_sources)?;
-        let code = MapCode::Script(script);
+        let (code, facts) = if linq::is_linq(text) {
+            let (compiled, facts) = linq::compile_map(text, additional_sources)?;
+            (MapCode::Native(compiled), facts)
+        } else {
+            let (script, facts) = javascript::compile_map(text, additional_sources)?;
+            (MapCode::Script(script), facts)
+        };
         Ok(MapProgram(Arc::new(Map { code, facts })))
     }
 
@@ -131,6 +137,7 @@ struct Reduce {
 /// What runs.
 #[derive(Debug)]
 pub(crate) enum ReduceCode {
+    Native(Compiled),
     Script(Script),
 }
 
@@ -150,9 +157,13 @@ impl ReduceProgram {
         text: &str,
         additional_sources: &[(String, String)],
     ) -> Result<ReduceProgram, CompileError> {
-        refuse_linq(text)?;
-        let (script, facts) = javascript::compile_reduce(text, additional_sources)?;
-        let code = ReduceCode::Script(script);
+        let (code, facts) = if linq::is_linq(text) {
+            let (compiled, facts) = linq::compile_reduce(text, additional_sources)?;
+            (ReduceCode::Native(compiled), facts)
+        } else {
+            let (script, facts) = javascript::compile_reduce(text, additional_sources)?;
+            (ReduceCode::Script(script), facts)
+        };
         Ok(ReduceProgram(Arc::new(Reduce { code, facts })))
     }
 
@@ -170,20 +181,5 @@ impl ReduceProgram {
 
     pub(crate) fn code(&self) -> &ReduceCode {
         &self.0.code
-    }
-}
-
-/// Refuses what begins like a query of C#.
-fn refuse_linq(text: &str) -> Result<(), CompileError> {
-    let start = text.trim_start();
-    let word_len = start.find(|c: char| !c.is_alphanumeric());
-    let (word, rest) = start.split_at(word_len.unwrap_or(start.len()));
-    let is_script = rest.trim_start().starts_with(".map(");
-    match word {
-        "from" | "docs" | "results" | "counters" | "timeSeries" | "timeseries" if !is_script => {
-            let message = "C# queries are not supported yet: write the map in JavaScript";
-            Err(CompileError::new(message, word, (1, 1)))
-        }
-        _ => Ok(()),
     }
 }

@@ -5,5 +5,6 @@ mod bombs;
 mod common;
 mod index_world;
 mod indexes;
+mod linq;
 mod patches;
 mod sandbox;
