@@ -20,6 +20,28 @@ pub fn xxh3_64_parts(parts: &[&[u8]], seed: u64) -> u64 {
     hasher.finish()
 }
 
+/// XXH3-64 with a seed of bytes that come piece by piece.
+pub struct Xxh3(XxHash3_64);
+
+impl Xxh3 {
+    /// The hash of nothing so far.
+    #[must_use]
+    pub fn new(seed: u64) -> Xxh3 {
+        Xxh3(XxHash3_64::with_seed(seed))
+    }
+
+    /// Goes on with `bytes`.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
+    }
+
+    /// The hash of all bytes, as [`xxh3_64`] of them in one.
+    #[must_use]
+    pub fn finish(&self) -> u64 {
+        self.0.finish()
+    }
+}
+
 /// XXH3-64, seed 0, of a structure without its last 8 bytes, where this value is kept.
 ///
 /// # Panics
@@ -53,5 +75,12 @@ mod tests {
     fn parts_hash_like_the_whole() {
         assert_eq!(xxh3_64_parts(&[b"ab", b"", b"c"], 7), xxh3_64(b"abc", 7));
         assert_ne!(xxh3_64(b"abc", 7), xxh3_64(b"abc", 8));
+        let long: Vec<u8> = (0..=255).cycle().take(70_000).collect();
+        for piece_bytes in [1, 4096, 69_999] {
+            let mut hasher = Xxh3::new(9);
+            long.chunks(piece_bytes)
+                .for_each(|piece| hasher.update(piece));
+            assert_eq!(hasher.finish(), xxh3_64(&long, 9));
+        }
     }
 }

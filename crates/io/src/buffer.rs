@@ -46,22 +46,37 @@ impl AlignedBuffer {
 
     /// Sets the length. New bytes are zero; memory is kept when it shrinks.
     pub fn resize(&mut self, len_bytes: usize) {
-        let blocks_needed = len_bytes.div_ceil(DIRECT_ALIGNMENT);
-        if blocks_needed > self.blocks.len() {
-            self.blocks.resize(blocks_needed, ZERO_BLOCK); // Grows the memory geometrically.
-        }
         let old_len = self.len_bytes;
-        self.len_bytes = len_bytes;
+        self.resize_stale(len_bytes);
         if len_bytes > old_len {
             self.as_mut_slice()[old_len..].zero();
         }
     }
 
+    /// Sets the length; new bytes are what was there before.
+    fn resize_stale(&mut self, len_bytes: usize) {
+        let blocks_needed = len_bytes.div_ceil(DIRECT_ALIGNMENT);
+        if blocks_needed > self.blocks.len() {
+            self.blocks.resize(blocks_needed, ZERO_BLOCK); // Grows the memory geometrically.
+        }
+        self.len_bytes = len_bytes;
+    }
+
     /// Appends `bytes`.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         let start = self.len_bytes;
-        self.resize(start + bytes.len());
+        self.resize_stale(start + bytes.len());
         self.as_mut_slice()[start..].copy_from_slice(bytes);
+    }
+
+    /// Removes the first `len_bytes`; the rest moves to the front.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    pub fn remove_front(&mut self, len_bytes: usize) {
+        let rest_bytes = self.len_bytes - len_bytes;
+        self.as_mut_slice().copy_within(len_bytes.., 0);
+        self.len_bytes = rest_bytes;
     }
 
     /// Appends zero bytes until the length is a multiple of [`DIRECT_ALIGNMENT`].
@@ -173,6 +188,19 @@ mod tests {
         assert!(buffer[103..].iter().all(|&byte| byte == 0));
         buffer.resize(6000);
         assert!(buffer[4096..].iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn the_rest_behind_a_removed_front_stays() {
+        let mut buffer = AlignedBuffer::new();
+        buffer.extend_from_slice(&[1; 5000]);
+        buffer.extend_from_slice(b"rest");
+        buffer.remove_front(5000);
+        assert_eq!(&buffer[..], b"rest");
+        buffer.pad_to_alignment();
+        assert!(buffer[4..].iter().all(|&byte| byte == 0));
+        buffer.remove_front(4096);
+        assert!(buffer.is_empty());
     }
 
     #[test]

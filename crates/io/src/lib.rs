@@ -18,7 +18,7 @@ mod write_back;
 
 pub use buffer::{AlignedBuffer, DIRECT_ALIGNMENT, check_direct_alignment};
 pub use error::{FileError, os_error_code};
-pub use map::AnonymousRegion;
+pub use map::{AnonymousRegion, ScratchMemory};
 pub use real::{Fallbacks, RealVfs};
-pub use thread::{SpawnError, ThreadLimit, spawn};
+pub use thread::{SpawnError, ThreadLimit, spawn, spawn_scoped};
 pub use vfs::{DirectoryEntry, Durability, FileLock, Mapping, OpenMode, OpenOptions, Vfs, VfsFile};

@@ -1,4 +1,5 @@
-//! Address space: read-only maps of growing files, and anonymous regions for the simulated disk.
+//! Address space: read-only maps of growing files, anonymous regions for the simulated disk, and
+//! memory for page versions.
 //!
 //! `RealFile::map` makes a [`FileMapping`]; crate `sim` mirrors its files in [`AnonymousRegion`]s.
 //! Both reserve inaccessible address space once and open it up from the front.
@@ -322,6 +323,74 @@ impl AnonymousRegion {
         );
         let offset = usize::try_from(offset).expect("below a length that is a usize");
         self.reservation.address(offset).cast()
+    }
+}
+
+/// Zeroed memory for page versions, at a multiple of [`ScratchMemory::ALIGNMENT`]. Empty until it
+/// is touched.
+pub struct ScratchMemory {
+    base: NonNull<u8>,
+    len_bytes: usize,
+}
+
+// SAFETY: the struct owns the mapping and gives no access to it by itself; unmapping may happen on
+// any thread.
+unsafe impl Send for ScratchMemory {}
+
+impl ScratchMemory {
+    /// Length and alignment of a huge page.
+    pub const ALIGNMENT: usize = 2 << 20;
+
+    /// `len_bytes` of memory, whole huge pages. With `is_huge` the machine is asked to clear and map
+    /// them as such, which takes a tenth of the time, at the price of being all or nothing.
+    ///
+    /// # Errors
+    /// `OutOfMemory` when the machine gives none.
+    pub fn new(len_bytes: usize, is_huge: bool) -> io::Result<Self> {
+        let len_bytes = len_bytes.max(1).next_multiple_of(Self::ALIGNMENT);
+        let mapped_bytes = len_bytes + Self::ALIGNMENT;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a null address lets the kernel choose unused space.
+        let mapped = unsafe {
+            rustix::mm::mmap_anonymous(std::ptr::null_mut(), mapped_bytes, access, flags)
+        }?;
+        let before = mapped.addr().next_multiple_of(Self::ALIGNMENT) - mapped.addr();
+        let after = mapped_bytes - before - len_bytes;
+        // SAFETY: `before` is at most the length of the alignment, which was mapped in addition.
+        let start = unsafe { mapped.byte_add(before) };
+        // SAFETY: the end is `after` bytes before that of the mapping.
+        let end = unsafe { start.byte_add(len_bytes) };
+        // What lies around the aligned part goes back, so that neighbors become one mapping.
+        for (address, len_bytes) in [(mapped, before), (end, after)] {
+            if len_bytes > 0 {
+                // SAFETY: the range is a part of the mapping made above that nobody has seen.
+                unsafe { rustix::mm::munmap(address, len_bytes) }?;
+            }
+        }
+        if is_huge {
+            // A refusal changes nothing but the speed.
+            // SAFETY: the range is the mapping that is left; the advice keeps its content.
+            let _ = unsafe { rustix::mm::madvise(start, len_bytes, Advice::LinuxHugepage) };
+        }
+        let base = NonNull::new(start.cast()).expect("mmap never returns address 0");
+        Ok(Self { base, len_bytes })
+    }
+
+    /// Address of the first byte; valid for the life of the memory.
+    ///
+    /// Reading and writing through it is `unsafe` at the caller.
+    #[must_use]
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+}
+
+impl Drop for ScratchMemory {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours, and whoever uses `base` promised to stop before this.
+        let result = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len_bytes) };
+        debug_assert!(result.is_ok(), "unmapping a mapping of ours cannot fail");
     }
 }
 

@@ -6,7 +6,7 @@
 //! Invariants: diagnosis happens only after a failure and never fails itself.
 
 use std::io;
-use std::thread::{Builder, JoinHandle};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 use crate::system::{ThreadFacts, thread_facts};
 
@@ -58,19 +58,44 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // A zero byte would end the name early, and the standard library panics on it.
-    let name: String = name
-        .chars()
+    let name = usable(name);
+    let builder = Builder::new().name(name.clone());
+    builder.spawn(f).map_err(|source| refused(name, source))
+}
+
+/// Starts a named thread that may borrow from around `scope`.
+///
+/// # Errors
+/// As [`spawn`].
+pub fn spawn_scoped<'scope, F, T>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    f: F,
+) -> Result<ScopedJoinHandle<'scope, T>, SpawnError>
+where
+    F: FnOnce() -> T + Send + 'scope,
+    T: Send + 'scope,
+{
+    let name = usable(name);
+    let builder = Builder::new().name(name.clone());
+    builder
+        .spawn_scoped(scope, f)
+        .map_err(|source| refused(name, source))
+}
+
+/// A zero byte would end the name early, and the standard library panics on it.
+fn usable(name: &str) -> String {
+    name.chars()
         .filter(|&character| character != '\0')
-        .collect();
-    Builder::new()
-        .name(name.clone())
-        .spawn(f)
-        .map_err(|source| SpawnError {
-            name,
-            limit: likely_limit(&thread_facts()),
-            source,
-        })
+        .collect()
+}
+
+fn refused(name: String, source: io::Error) -> SpawnError {
+    SpawnError {
+        name,
+        limit: likely_limit(&thread_facts()),
+        source,
+    }
 }
 
 /// The limit closest to being reached, when it is within one part in 32 of it: other threads come

@@ -26,6 +26,8 @@ pub enum Planted {
     FlushOverReaders,
     /// Commits are answered before their record is durable.
     AcknowledgeEarly,
+    /// A record that is written in pieces is not synced.
+    PiecesWithoutSync,
     /// The header of a journal file is not durable before its records.
     VolatileHeader,
     /// Recovery does not sync what it wrote.
@@ -68,6 +70,7 @@ mod hook {
             Planted::OneMetaSlot,
             Planted::FlushOverReaders,
             Planted::AcknowledgeEarly,
+            Planted::PiecesWithoutSync,
             Planted::VolatileHeader,
             Planted::RecoveryWithoutSync,
             Planted::RecoveryKeepsShapes,

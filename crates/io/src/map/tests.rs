@@ -149,3 +149,17 @@ fn region_refuses_bytes_beyond_its_length() {
     region.grow(PAGE).unwrap();
     region.write(PAGE - 1, b"ab");
 }
+
+#[test]
+fn scratch_memory_is_aligned_zero_and_writable() {
+    for is_huge in [false, true] {
+        let memory = ScratchMemory::new(3 << 20, is_huge).unwrap();
+        let base = memory.base().as_ptr();
+        assert!(base.addr().is_multiple_of(ScratchMemory::ALIGNMENT));
+        // SAFETY: the memory is 4 MiB long, and nobody else has its address.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(base, 4 << 20) };
+        assert!(bytes.iter().all(|&byte| byte == 0));
+        bytes.fill(7);
+        assert!(bytes.iter().all(|&byte| byte == 7));
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! `open` makes or recovers one, `shared` is what all handles and threads share, `pipeline` writes
 //! sealed transactions, `merger` runs queued operations, `flush` moves committed pages into the
-//! data file, `give_back` makes holes of free pages there, `recovery` replays the journal, `check`
+//! data file, `give_back` makes holes of free pages there, `recovery` reads the journal and `replay` applies it, `check`
 //! looks for damage, `meters` says what all that took.
 
 mod check;
@@ -16,6 +16,7 @@ mod open;
 mod options;
 mod pipeline;
 mod recovery;
+mod replay;
 mod shared;
 mod states;
 mod statistics;

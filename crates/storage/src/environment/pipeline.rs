@@ -16,7 +16,7 @@ use super::meters::MeterKind;
 use super::shared::{Shared, UnflushedTransaction, lock};
 use super::states::CommittedState;
 use crate::error::StorageError;
-use crate::journal::{JournalPosition, TransactionRecord};
+use crate::journal::{JournalPosition, NewRecord, RecordFields};
 use crate::page::PageNumber;
 use crate::transaction::SealedTransaction;
 
@@ -43,7 +43,12 @@ impl Shared {
 
     /// [`Shared::write_sealed`] that leaves the callers to be told.
     pub(super) fn write_all_groups(&self) {
-        while self.write_next_group(&mut lock(&self.stage)) {}
+        loop {
+            let _stage = lock(&self.stage);
+            if !self.write_next_group() {
+                return;
+            }
+        }
     }
 
     /// Tells callers in the order of their transactions: one thread at a time, which takes along
@@ -78,7 +83,7 @@ impl Shared {
     }
 
     /// `false` when nothing waits.
-    fn write_next_group(&self, buffers: &mut Vec<Vec<u8>>) -> bool {
+    fn write_next_group(&self) -> bool {
         let group: Vec<SealedTransaction> = {
             let mut queue = lock(&self.sealed);
             let count = queue.waiting.len().min(GROUP_TRANSACTIONS_MAX);
@@ -90,7 +95,7 @@ impl Shared {
         let outcome = match self.poison() {
             // No byte of transactions that were sealed behind a failed one was written.
             Some(_) => Outcome::NotCommitted(StorageError::Poisoned),
-            None => match self.write_group(&group, buffers) {
+            None => match self.write_group(&group) {
                 Ok(positions) => {
                     self.finish(&group, &positions);
                     Outcome::Committed
@@ -110,43 +115,35 @@ impl Shared {
     fn write_group(
         &self,
         group: &[SealedTransaction],
-        buffers: &mut Vec<Vec<u8>>,
     ) -> Result<Vec<JournalPosition>, StorageError> {
-        if buffers.len() < group.len() {
-            buffers.resize_with(group.len(), Vec::new);
-        }
-        let started = self.vfs.monotonic_nanos();
-        let mut difference_bytes = 0;
-        for (sealed, buffer) in group.iter().zip(buffers.iter_mut()) {
-            buffer.clear();
-            sealed.encode(self, buffer)?;
-            difference_bytes += buffer.len() as u64;
-        }
-        self.counters.difference_bytes.add(difference_bytes);
-        let encoding_nanos = self.vfs.monotonic_nanos().saturating_sub(started);
         let unix_nanos = self.vfs.unix_nanos();
-        let records: Vec<TransactionRecord<'_>> = group
+        let mut encoders: Vec<_> = group.iter().map(|sealed| sealed.encoder(self)).collect();
+        let mut records: Vec<NewRecord<'_>> = group
             .iter()
-            .zip(buffers.iter())
-            .map(|(sealed, payload)| TransactionRecord {
-                transaction: sealed.transaction,
-                page_count: sealed.page_count,
-                catalog_root: &sealed.catalog_root,
-                unix_nanos,
-                operation_count: sealed.operation_count,
-                payload,
+            .zip(&mut encoders)
+            .map(|(sealed, source)| NewRecord {
+                fields: RecordFields {
+                    transaction: sealed.transaction,
+                    page_count: sealed.page_count,
+                    catalog_root: &sealed.catalog_root,
+                    unix_nanos,
+                    operation_count: sealed.operation_count,
+                },
+                bytes_max: sealed.reserved_journal_bytes,
+                source,
             })
             .collect();
         let started = self.vfs.monotonic_nanos();
-        let appended = self.journal.append(&records)?;
+        let appended = self.journal.append(&mut records)?;
         let nanos = self.vfs.monotonic_nanos().saturating_sub(started);
+        let (payload_bytes, written_bytes) = (appended.payload_bytes, appended.written_bytes);
+        self.counters.difference_bytes.add(payload_bytes);
         self.counters.journal_writes.add(1);
-        self.counters.journal_bytes.add(appended.written_bytes);
-        let compressing = appended.compression_nanos;
-        let write_nanos = nanos.saturating_sub(compressing);
-        self.measured_nanos(MeterKind::JournalWrite, write_nanos, appended.written_bytes);
-        let encoding_nanos = encoding_nanos + compressing;
-        self.measured_nanos(MeterKind::Compression, encoding_nanos, difference_bytes);
+        self.counters.journal_bytes.add(written_bytes);
+        let encoding_nanos = appended.encoding_nanos;
+        let write_nanos = nanos.saturating_sub(encoding_nanos);
+        self.measured_nanos(MeterKind::JournalWrite, write_nanos, written_bytes);
+        self.measured_nanos(MeterKind::Compression, encoding_nanos, payload_bytes);
         Ok(appended.positions)
     }
 

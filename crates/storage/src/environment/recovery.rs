@@ -8,26 +8,30 @@
 //!
 //! Called by `open`, before any other part of the environment exists.
 
-use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::mpsc;
 
 use jackdaw_base::width::to_usize;
-use jackdaw_io::{AlignedBuffer, Durability, Vfs, VfsFile};
+use jackdaw_io::{AlignedBuffer, Vfs, VfsFile};
 
-use super::shared::{CHECKSUM_BYTES, page_checksum};
+use super::replay::Replay;
+use super::shared::page_checksum;
 use crate::error::{Damage, DamageKind, StorageError};
-use crate::journal::{JournalReader, PageOperation, PageOperations, journal_name, result_hash};
+use crate::journal::{JournalReader, PageOperations, ReadRecord, journal_name};
 use crate::memory::PageTable;
 use crate::meta::{META_NAME, Meta};
 use crate::page::{PAGE_BYTES, Page, PageNumber};
 use crate::planted::{Planted, is_planted};
-use crate::transaction::GROUP_PAGES;
 use crate::tree::TreeRoot;
+
+/// Records that are read before they are applied, and their bytes: enough to keep both threads busy.
+const AHEAD_RECORDS_MAX: usize = 64;
+const AHEAD_BYTES_MAX: u64 = 8 << 20;
 
 /// Bytes of the data file read at once when all of it is looked at.
 const SCAN_BYTES: usize = 1 << 20;
 
-const UNREADABLE: DamageKind = DamageKind::Encoding {
+pub(super) const UNREADABLE: DamageKind = DamageKind::Encoding {
     what: "a page difference",
 };
 
@@ -59,20 +63,6 @@ pub(crate) struct Places<'a> {
 /// Replayed pages that a backup keeps in memory.
 pub(crate) const OVERLAY_BYTES_MAX: usize = 256 << 20;
 
-/// Pages on their way from the journal to the data file.
-struct Replay<'a> {
-    data_file: &'a dyn VfsFile,
-    path: &'a Path,
-    salt: u64,
-    file_bytes: u64,
-    /// Content by first page; ranges do not overlap.
-    overlay: BTreeMap<u64, AlignedBuffer>,
-    overlay_bytes: usize,
-    /// Page count and hash that the last record of each page promises, by first page; ranges do not
-    /// overlap, whether their content is still in the overlay or was written.
-    expected: BTreeMap<u64, (u32, u32)>,
-}
-
 /// Replays and gives the meta state to go on from; its position is that of the last record. Ends
 /// before the first record that `is_wanted` refuses, given its transaction and when it was written.
 pub(crate) fn recover(
@@ -89,28 +79,20 @@ pub(crate) fn recover(
     } = *places;
     let path = directory.join(Damage::DATA_FILE);
     let io = |source| StorageError::io(&path, "recovery", source);
-    let mut replay = Replay {
-        data_file,
-        path: &path,
-        salt: meta.salt,
-        file_bytes: data_file.len_bytes().map_err(io)?,
-        overlay: BTreeMap::new(),
-        overlay_bytes: 0,
-        expected: BTreeMap::new(),
-    };
+    let mut replay = Replay::new(data_file, &path, meta.salt).map_err(io)?;
     let mut recovered = meta.clone();
     let mut report = RecoveryReport {
         was_clean: meta.is_clean,
         ..RecoveryReport::default()
     };
-    let mut reader = JournalReader::new(vfs, journal_directory, meta.environment_id, meta.position);
-    while let Some(record) = reader.next_record()? {
+    let reader = JournalReader::new(vfs, journal_directory, meta.environment_id, meta.position);
+    read_ahead(reader, &mut |record| {
         let (transaction, written) = (record.header.transaction, record.header.unix_nanos);
         if !is_wanted(transaction.get(), written.get()) {
-            break;
+            return Ok(false);
         }
-        for operation in PageOperations::new(&record.payload) {
-            let operation = operation.map_err(|_| damaged_record(&reader, UNREADABLE))?;
+        for operation in PageOperations::new(record.payload()) {
+            let operation = operation.map_err(|_| damaged_record(record, UNREADABLE))?;
             replay.apply(&operation)?;
         }
         recovered.page_count = record.header.page_count.get();
@@ -120,140 +102,86 @@ pub(crate) fn recover(
                 expected: recovered.page_count,
                 actual: PageTable::PAGES_MAX,
             };
-            return Err(damaged_record(&reader, what));
+            return Err(damaged_record(record, what));
         }
         recovered.catalog_root = TreeRoot::decode(&record.header.catalog_root)
-            .map_err(|what| damaged_record(&reader, what))?;
-        recovered.position = reader.position();
+            .map_err(|what| damaged_record(record, what))?;
+        recovered.position = record.end;
         report.transactions += 1;
+        report.journal_bytes += record.len_bytes();
         if is_planted(Planted::ReplayStopsEarly) && report.transactions == 3 {
-            break;
+            return Ok(false);
         }
-        if replay.overlay_bytes > overlay_bytes_max {
-            replay.write_overlay()?;
-        }
-    }
-    report.journal_bytes = reader.bytes_read();
-    report.pages = replay.expected.len() as u64;
+        replay.write_if_over(overlay_bytes_max)?;
+        Ok(true)
+    })?;
+    report.pages = replay.page_count();
     replay.verify_and_write()?;
     Ok((recovered, report))
 }
 
-fn damaged_record(reader: &JournalReader<'_>, what: DamageKind) -> StorageError {
-    let file = journal_name(reader.position().number).into();
+/// Gives the records of the journal in order to `use_record` until it says `false`. Another thread
+/// decodes the ones behind meanwhile; files are read here only, so that the order of reads is
+/// always the same.
+fn read_ahead(
+    mut reader: JournalReader<'_>,
+    use_record: &mut dyn FnMut(&ReadRecord) -> Result<bool, StorageError>,
+) -> Result<(), StorageError> {
+    let Some(first) = reader.next_undecoded()? else {
+        return Ok(());
+    };
+    std::thread::scope(|scope| {
+        let (to_decode, undecoded) = mpsc::sync_channel::<ReadRecord>(AHEAD_RECORDS_MAX);
+        let (decoded, ready) = mpsc::sync_channel(AHEAD_RECORDS_MAX);
+        let decode_all = move || {
+            for mut record in undecoded {
+                let holds = record.decode();
+                if decoded.send(holds.then_some(record)).is_err() {
+                    return;
+                }
+            }
+        };
+        if let Err(error) = jackdaw_io::spawn_scoped(scope, "jd-decode", decode_all) {
+            let source = std::io::Error::other(error.to_string());
+            return Err(StorageError::io(Path::new(""), "thread start", source));
+        }
+        let (mut ahead, mut ahead_bytes) = (0, 0);
+        let mut next = Some(first);
+        loop {
+            while ahead < AHEAD_RECORDS_MAX
+                && ahead_bytes < AHEAD_BYTES_MAX
+                && let Some(record) = next.take()
+            {
+                ahead += 1;
+                ahead_bytes += record.len_bytes();
+                // The thread ends only after this one.
+                let _ = to_decode.send(record);
+                next = reader.next_undecoded()?;
+            }
+            if ahead == 0 {
+                return Ok(());
+            }
+            let Ok(Some(record)) = ready.recv() else {
+                return Ok(());
+            };
+            ahead -= 1;
+            ahead_bytes -= record.len_bytes();
+            if !use_record(&record)? {
+                return Ok(());
+            }
+            reader.give_back(record);
+        }
+    })
+}
+
+fn damaged_record(record: &ReadRecord, what: DamageKind) -> StorageError {
+    let file = journal_name(record.end.number).into();
     Damage {
         file,
         page: None,
         what,
     }
     .into()
-}
-
-impl Replay<'_> {
-    fn apply(&mut self, operation: &PageOperation<'_>) -> Result<(), StorageError> {
-        let PageNumber(page) = operation.page;
-        let is_possible = (1..=GROUP_PAGES).contains(&u64::from(operation.page_count))
-            && page < PageTable::PAGES_MAX;
-        if !is_possible {
-            return Err(StorageError::corrupt_page(operation.page, UNREADABLE));
-        }
-        let len_bytes = operation.page_count as usize * PAGE_BYTES;
-        let promise = (operation.page_count, operation.result_hash);
-        match self.expected.get_mut(&page) {
-            // Most pages change many times in a journal, in the same shape.
-            Some(before) if before.0 == operation.page_count => *before = promise,
-            _ => {
-                self.forget_overlapping(page, operation.page_count);
-                self.expected.insert(page, promise);
-            }
-        }
-        if !self.overlay.contains_key(&page) {
-            let content = match operation.is_image {
-                true => AlignedBuffer::zeroed(len_bytes),
-                false => self.read(page, len_bytes)?,
-            };
-            self.overlay_bytes += len_bytes;
-            self.overlay.insert(page, content);
-        }
-        let content = self.overlay.get_mut(&page).expect("inserted above");
-        operation
-            .apply(content)
-            .map_err(|_| StorageError::corrupt_page(operation.page, UNREADABLE))
-    }
-
-    /// Forgets pages that were freed and taken again in another shape: their old content does not
-    /// matter, nor what was promised of it.
-    fn forget_overlapping(&mut self, page: u64, page_count: u32) {
-        if is_planted(Planted::RecoveryKeepsShapes) {
-            return;
-        }
-        let end = page + u64::from(page_count);
-        let before = self.expected.range(..page).next_back();
-        let reaches_in = before.filter(|&(start, &(count, _))| start + u64::from(count) > page);
-        let inside = self.expected.range(page..end);
-        let other_shapes: Vec<u64> = reaches_in
-            .into_iter()
-            .chain(inside)
-            .filter(|&(&start, &(count, _))| (start, count) != (page, page_count))
-            .map(|(&start, _)| start)
-            .collect();
-        for start in other_shapes {
-            self.expected.remove(&start);
-            if let Some(content) = self.overlay.remove(&start) {
-                self.overlay_bytes -= content.len();
-            }
-        }
-    }
-
-    fn read(&self, page: u64, len_bytes: usize) -> Result<AlignedBuffer, StorageError> {
-        let mut content = AlignedBuffer::zeroed(len_bytes);
-        let start = page * PAGE_BYTES as u64;
-        let available = to_usize(self.file_bytes.saturating_sub(start)).min(len_bytes);
-        if available > 0 {
-            self.data_file
-                .read_at(&mut content[..available], start)
-                .map_err(|source| StorageError::io(self.path, "read", source))?;
-        }
-        Ok(content)
-    }
-
-    fn write_overlay(&mut self) -> Result<(), StorageError> {
-        for (page, mut content) in std::mem::take(&mut self.overlay) {
-            let checksum = page_checksum(self.salt, PageNumber(page), &content);
-            content[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
-            let start = page * PAGE_BYTES as u64;
-            self.data_file
-                .write_at(&content, start, Durability::None)
-                .map_err(|source| StorageError::io(self.path, "write", source))?;
-            self.file_bytes = self.file_bytes.max(start + content.len() as u64);
-        }
-        self.overlay_bytes = 0;
-        Ok(())
-    }
-
-    /// Checks the final content of every page against what its last record promises.
-    fn verify_and_write(&mut self) -> Result<(), StorageError> {
-        for (&page, &(page_count, expected)) in &self.expected {
-            let actual = match self.overlay.get(&page) {
-                Some(content) => result_hash(content),
-                None => result_hash(&self.read(page, page_count as usize * PAGE_BYTES)?),
-            };
-            if actual != expected {
-                let what = DamageKind::Checksum {
-                    expected: expected.into(),
-                    actual: actual.into(),
-                };
-                return Err(StorageError::corrupt_page(PageNumber(page), what));
-            }
-        }
-        self.write_overlay()?;
-        if is_planted(Planted::RecoveryWithoutSync) {
-            return Ok(());
-        }
-        self.data_file
-            .sync()
-            .map_err(|source| StorageError::io(self.path, "sync", source))
-    }
 }
 
 /// Refuses a data file that is newer than the end of the replay: then the damaged meta slot was the

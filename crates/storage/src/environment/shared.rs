@@ -57,7 +57,7 @@ pub(crate) struct Shared {
     writers_waiting: AtomicU64,
     pub(super) sealed: Mutex<SealedQueue>,
     /// Held by who writes sealed transactions.
-    pub(super) stage: Mutex<Vec<Vec<u8>>>,
+    pub(super) stage: Mutex<()>,
     pub(super) answers: Mutex<Answers>,
     pub(super) flush: Mutex<FlushState>,
     pub(super) flush_signal: Mutex<FlushSignal>,
@@ -152,7 +152,7 @@ impl Shared {
             writer_free: Condvar::new(),
             writers_waiting: AtomicU64::new(0),
             sealed: Mutex::new(SealedQueue::default()),
-            stage: Mutex::new(Vec::new()),
+            stage: Mutex::new(()),
             answers: Mutex::new(Answers::default()),
             flush: Mutex::new(FlushState {
                 meta_file: parts.meta_file,

@@ -7,6 +7,7 @@
 //! Operation: varint page delta from the previous operation, u8 kind, for runs varint page count,
 //! u32 hash of the result (low half of XXH3 over everything but the first word), then runs: varint
 //! (skipped words * 2 + is_zero), varint word count, the bytes unless zero; a run of 0 words ends.
+//! A run that is in its place in the data file already has a u64 checksum instead of hash and runs.
 
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_base::varint;
@@ -22,6 +23,7 @@ const KIND_IMAGE: u8 = 1;
 const KIND_DIFFERENCE: u8 = 2;
 const KIND_RUN_IMAGE: u8 = 3;
 const KIND_RUN_DIFFERENCE: u8 = 4;
+const KIND_RUN_IN_PLACE: u8 = 5;
 
 /// One page (or overflow run) as a journal record describes it.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,24 @@ pub(crate) struct PageOperation<'a> {
     pub(crate) page: PageNumber,
     /// Pages covered; 1 unless it is an overflow run.
     pub(crate) page_count: u32,
+    pub(crate) change: PageChange<'a>,
+}
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PageChange<'a> {
+    /// Sets bytes.
+    Bytes(ByteChange<'a>),
+    /// Nothing: the new overflow run was durable in the data file before this record was written.
+    InPlace {
+        /// Checksum of the run, as its header holds it.
+        checksum: u64,
+    },
+}
+
+/// The bytes that an operation sets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByteChange<'a> {
     /// Whether the content before is taken as zeros (a page that was just allocated).
     pub(crate) is_image: bool,
     /// Low half of the XXH3 of the result without its first word.
@@ -82,6 +102,14 @@ pub(crate) fn encode_run(
     varint::encode((current.len() / PAGE_BYTES) as u64, out);
     out.extend_from_slice(&result_hash(current).to_le_bytes());
     encode_runs(previous, current, out);
+}
+
+/// Appends the operation that says that the new run of `page_count` pages is in the data file.
+pub(crate) fn encode_in_place(page_delta: u64, page_count: u32, checksum: u64, out: &mut Vec<u8>) {
+    varint::encode(page_delta, out);
+    out.push(KIND_RUN_IN_PLACE);
+    varint::encode(page_count.into(), out);
+    out.extend_from_slice(&checksum.to_le_bytes());
 }
 
 fn encode_runs(previous: Option<&[u8]>, current: &[u8], out: &mut Vec<u8>) {
@@ -196,21 +224,35 @@ impl<'a> PageOperations<'a> {
         self.rest = rest;
         let page_count = match kind {
             KIND_IMAGE | KIND_DIFFERENCE => 1,
-            KIND_RUN_IMAGE | KIND_RUN_DIFFERENCE => {
+            KIND_RUN_IMAGE | KIND_RUN_DIFFERENCE | KIND_RUN_IN_PLACE => {
                 u32::try_from(varint::take(&mut self.rest)?).ok()?
             }
             _ => return None,
         };
+        let page = PageNumber(self.page);
+        if kind == KIND_RUN_IN_PLACE {
+            let (checksum, rest) = self.rest.split_first_chunk::<8>()?;
+            self.rest = rest;
+            let checksum = u64::from_le_bytes(*checksum);
+            return Some(PageOperation {
+                page,
+                page_count,
+                change: PageChange::InPlace { checksum },
+            });
+        }
         let (hash, rest) = self.rest.split_first_chunk::<4>()?;
         let runs = rest;
         self.rest = rest;
         while skip_run(&mut self.rest)? {}
-        Some(PageOperation {
-            page: PageNumber(self.page),
-            page_count,
+        let change = PageChange::Bytes(ByteChange {
             is_image: matches!(kind, KIND_IMAGE | KIND_RUN_IMAGE),
             result_hash: u32::from_le_bytes(*hash),
             runs: &runs[..runs.len() - self.rest.len()],
+        });
+        Some(PageOperation {
+            page,
+            page_count,
+            change,
         })
     }
 }
@@ -244,8 +286,8 @@ fn skip_run(rest: &mut &[u8]) -> Option<bool> {
     Some(true)
 }
 
-impl PageOperation<'_> {
-    /// Applies the operation to the content of its pages. The first word stays as it is.
+impl ByteChange<'_> {
+    /// Applies the change to the content of its pages. The first word stays as it is.
     ///
     /// # Errors
     /// When a run leaves the page; the content is then partly changed.
@@ -298,11 +340,14 @@ mod tests {
             .expect("one")
             .expect("well formed");
         assert_eq!(operation.page, PageNumber(5));
+        let PageChange::Bytes(change) = operation.change else {
+            panic!("bytes were encoded");
+        };
         let mut content = previous.map_or_else(|| vec![3; PAGE_BYTES], <[u8]>::to_vec);
-        operation.apply(&mut content).expect("fits");
+        change.apply(&mut content).expect("fits");
         assert_eq!(content[WORD_BYTES..], current[WORD_BYTES..]);
-        assert_eq!(result_hash(&content), operation.result_hash);
-        operation
+        assert_eq!(result_hash(&content), change.result_hash);
+        change
             .apply(&mut content)
             .expect("applying twice changes nothing");
         assert_eq!(content[WORD_BYTES..], current[WORD_BYTES..]);
@@ -320,6 +365,29 @@ mod tests {
         let page = vec![9; PAGE_BYTES];
         assert!(roundtrip(Some(&page), &vec![0; PAGE_BYTES]) < 16);
         assert!(roundtrip(None, &vec![0; PAGE_BYTES]) < 10);
+    }
+
+    #[test]
+    fn runs_in_place_are_told_by_their_checksum() {
+        let mut payload = Vec::new();
+        encode_in_place(300, 40, 77, &mut payload);
+        encode_page(2, None, &vec![0; PAGE_BYTES], &mut payload);
+        let mut operations = PageOperations::new(&payload);
+        let first = operations.next().expect("one").expect("well formed");
+        assert_eq!((first.page, first.page_count), (PageNumber(300), 40));
+        let checksum = match first.change {
+            PageChange::InPlace { checksum } => checksum,
+            PageChange::Bytes(_) => 0,
+        };
+        assert_eq!(checksum, 77);
+        let second = operations.next().expect("another").expect("well formed");
+        assert_eq!(second.page, PageNumber(302));
+        assert!(
+            PageOperations::new(&payload[..6])
+                .next()
+                .expect("one")
+                .is_err()
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! everything behind it was never acknowledged, since records become durable in order. Whether that
 //! is so, or a record that was acknowledged was damaged later, `check_end` says.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::record::{JOURNAL_UNIT_BYTES, RecordHeader};
 use crate::error::{Damage, DamageKind, StorageError};
 use crate::meta::EnvironmentId;
 
-/// Bytes read at once when looking for later records.
+/// Bytes read at once: of short records, and when looking for later ones.
 const SCAN_BYTES: usize = 1 << 20;
 
 /// Where the next record is expected, and what it has to continue.
@@ -38,7 +39,8 @@ pub(crate) struct JournalReader<'a> {
     environment_id: EnvironmentId,
     position: JournalPosition,
     file: Option<OpenJournal>,
-    bytes_read: u64,
+    /// Memory of earlier records.
+    spare: Vec<AlignedBuffer>,
 }
 
 struct OpenJournal {
@@ -46,12 +48,49 @@ struct OpenJournal {
     path: PathBuf,
     len_bytes: u64,
     salt: u64,
+    /// Bytes read ahead, whole units, and where they stand.
+    chunk: AlignedBuffer,
+    chunk_start: u64,
 }
 
-/// A record that holds, and its page operations.
+/// A record whose header continues the journal. Whether its payload holds, [`decode`] says.
+///
+/// [`decode`]: ReadRecord::decode
 pub(crate) struct ReadRecord {
     pub(crate) header: RecordHeader,
-    pub(crate) payload: Vec<u8>,
+    /// Behind the record.
+    pub(crate) end: JournalPosition,
+    start: JournalPosition,
+    salt: u64,
+    stored: AlignedBuffer,
+    decompressed: Option<Vec<u8>>,
+}
+
+impl ReadRecord {
+    /// Checks the payload and decompresses it; `false` when it does not hold.
+    pub(crate) fn decode(&mut self) -> bool {
+        match self.header.payload(&self.stored, self.salt) {
+            Some(Cow::Borrowed(_)) => true,
+            Some(Cow::Owned(payload)) => {
+                self.decompressed = Some(payload);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The page operations of a record that was decoded.
+    pub(crate) fn payload(&self) -> &[u8] {
+        match &self.decompressed {
+            Some(payload) => payload,
+            None => self.header.stored(&self.stored).unwrap_or_default(),
+        }
+    }
+
+    /// Length in the file.
+    pub(crate) fn len_bytes(&self) -> u64 {
+        self.header.record_bytes()
+    }
 }
 
 impl<'a> JournalReader<'a> {
@@ -67,22 +106,32 @@ impl<'a> JournalReader<'a> {
             environment_id,
             position,
             file: None,
-            bytes_read: 0,
+            spare: Vec::new(),
         }
     }
 
-    /// Position behind the last record read.
-    pub(crate) fn position(&self) -> JournalPosition {
-        self.position
-    }
-
-    /// Bytes of records read so far.
-    pub(crate) fn bytes_read(&self) -> u64 {
-        self.bytes_read
+    /// Takes the memory of a record back, for a later one.
+    pub(crate) fn give_back(&mut self, record: ReadRecord) {
+        let mut stored = record.stored;
+        stored.clear();
+        stored.shrink_to(SCAN_BYTES);
+        self.spare.push(stored);
     }
 
     /// The next record, from the next file when this one has no more. `None` at the end.
     pub(crate) fn next_record(&mut self) -> Result<Option<ReadRecord>, StorageError> {
+        let Some(mut record) = self.next_undecoded()? else {
+            return Ok(None);
+        };
+        if !record.decode() {
+            self.position = record.start;
+            return Ok(None);
+        }
+        Ok(Some(record))
+    }
+
+    /// [`JournalReader::next_record`] whose payload was not looked at.
+    pub(crate) fn next_undecoded(&mut self) -> Result<Option<ReadRecord>, StorageError> {
         if self.file.is_none() {
             self.file = self.open(self.position.number)?.map(|(open, _)| open);
         }
@@ -196,25 +245,31 @@ impl<'a> JournalReader<'a> {
                 path,
                 len_bytes,
                 salt,
+                chunk: AlignedBuffer::new(),
+                chunk_start: 0,
             },
             header,
         )))
     }
 
     fn read_here(&mut self) -> Result<Option<ReadRecord>, StorageError> {
-        let Some(journal) = &self.file else {
+        let Some(journal) = &mut self.file else {
             return Ok(None);
         };
-        let mut record = AlignedBuffer::new();
+        let mut record = self.spare.pop().unwrap_or_default();
         let Some(header) = journal.read(&self.position, &mut record)? else {
             return Ok(None);
         };
-        let Some(payload) = header.payload(&record, journal.salt) else {
-            return Ok(None);
-        };
+        let start = self.position;
         self.position.pass(&header);
-        self.bytes_read += header.record_bytes();
-        Ok(Some(ReadRecord { header, payload }))
+        Ok(Some(ReadRecord {
+            header,
+            end: self.position,
+            start,
+            salt: journal.salt,
+            stored: record,
+            decompressed: None,
+        }))
     }
 }
 
@@ -231,7 +286,7 @@ impl OpenJournal {
     /// Reads the record at `position` into `record`; `None` when none continues there. Its payload
     /// was not looked at.
     fn read(
-        &self,
+        &mut self,
         position: &JournalPosition,
         record: &mut AlignedBuffer,
     ) -> Result<Option<RecordHeader>, StorageError> {
@@ -239,22 +294,42 @@ impl OpenJournal {
         if at + JOURNAL_UNIT_BYTES as u64 > self.len_bytes {
             return Ok(None);
         }
-        let io = |source| StorageError::io(&self.path, "read", source);
-        record.resize(JOURNAL_UNIT_BYTES);
-        self.file.read_at(record, at).map_err(io)?;
+        if self.in_chunk(at, JOURNAL_UNIT_BYTES).is_none() {
+            let rest = to_usize(self.len_bytes - at) / JOURNAL_UNIT_BYTES * JOURNAL_UNIT_BYTES;
+            self.chunk.resize(rest.min(SCAN_BYTES));
+            self.chunk_start = at;
+            let outcome = self.file.read_at(&mut self.chunk, at);
+            if let Err(source) = outcome {
+                self.chunk.clear();
+                return Err(StorageError::io(&self.path, "read", source));
+            }
+        }
+        let unit = self.in_chunk(at, JOURNAL_UNIT_BYTES).unwrap_or_default();
         let (transaction, chain) = (position.transaction, position.chain);
-        let Some(&header) = RecordHeader::parse(record, self.salt, transaction, chain) else {
+        let Some(&header) = RecordHeader::parse(unit, self.salt, transaction, chain) else {
             return Ok(None);
         };
         let record_bytes = header.record_bytes();
         if at + record_bytes > self.len_bytes {
             return Ok(None);
         }
-        if record_bytes > JOURNAL_UNIT_BYTES as u64 {
-            record.resize(usize::try_from(record_bytes).expect("64-bit addresses"));
-            self.file.read_at(record, at).map_err(io)?;
+        record.clear();
+        match self.in_chunk(at, to_usize(record_bytes)) {
+            Some(bytes) => record.extend_from_slice(bytes),
+            None => {
+                record.resize(to_usize(record_bytes));
+                self.file
+                    .read_at(record, at)
+                    .map_err(|source| StorageError::io(&self.path, "read", source))?;
+            }
         }
         Ok(Some(header))
+    }
+
+    /// Bytes of the file that were read ahead.
+    fn in_chunk(&self, at: u64, len_bytes: usize) -> Option<&[u8]> {
+        let start = to_usize(at.checked_sub(self.chunk_start)?);
+        self.chunk.get(start..start.checked_add(len_bytes)?)
     }
 }
 
@@ -297,6 +372,8 @@ impl JournalRecords {
             path: path.to_owned(),
             len_bytes,
             salt: header.salt.get(),
+            chunk: AlignedBuffer::new(),
+            chunk_start: 0,
         };
         Ok(Some(JournalRecords {
             journal,

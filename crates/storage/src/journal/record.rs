@@ -5,7 +5,10 @@
 //! recycled file held before is never taken for a record.
 //! Bytes: docs/format.md, "Journal record".
 
-use jackdaw_base::hash::{xxh3_64, xxh3_64_without_checksum};
+use std::borrow::Cow;
+
+use jackdaw_base::hash::{Xxh3, xxh3_64, xxh3_64_without_checksum};
+use jackdaw_io::AlignedBuffer;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -30,8 +33,26 @@ const SAMPLES: usize = 4;
 /// Largest payload before compression that a record may declare; bounds what recovery allocates.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 1 << 30;
 
-const CODEC_NONE: u8 = 0;
-const CODEC_LZ4: u8 = 1;
+/// How a payload is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Codec {
+    /// As it is.
+    None = 0,
+    /// One LZ4 block.
+    Lz4 = 1,
+    /// Pieces, each behind its [`PieceHead`], most of them LZ4 blocks.
+    Lz4Pieces = 2,
+}
+
+/// In front of each piece of [`Codec::Lz4Pieces`].
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct PieceHead {
+    raw_len: U32,
+    /// As `raw_len` when the piece is stored as it is.
+    stored_len: U32,
+}
 
 /// The only kind of record in format 1.
 const KIND_TRANSACTION: u8 = 1;
@@ -71,15 +92,23 @@ pub(crate) struct RecordHeader {
 /// Length of [`RecordHeader`].
 pub(crate) const RECORD_HEADER_BYTES: usize = size_of::<RecordHeader>();
 
-/// What a transaction puts into its record.
-pub(crate) struct TransactionRecord<'a> {
+/// What the header of a record says of its transaction.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordFields<'a> {
     pub(crate) transaction: u64,
     pub(crate) page_count: u64,
     pub(crate) catalog_root: &'a TreeRoot,
     pub(crate) unix_nanos: u64,
     pub(crate) operation_count: u32,
-    /// Page operations, see `difference`.
-    pub(crate) payload: &'a [u8],
+}
+
+/// What the header of a record says of its payload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoredPayload {
+    codec: Codec,
+    pub(super) hash: u64,
+    stored_len: u32,
+    pub(super) raw_len: u32,
 }
 
 /// Where a record stands in its journal.
@@ -93,36 +122,27 @@ pub(crate) struct RecordPlace {
     pub(crate) follows_durable: bool,
 }
 
-impl TransactionRecord<'_> {
-    /// Most bytes that a record with this much payload can take.
-    pub(crate) fn bytes_max(payload_bytes: usize) -> u64 {
-        (RECORD_HEADER_BYTES + payload_bytes).next_multiple_of(JOURNAL_UNIT_BYTES) as u64
-    }
+/// Most bytes that a record with this much payload can take.
+pub(crate) fn record_bytes(payload_bytes: usize) -> u64 {
+    (RECORD_HEADER_BYTES + payload_bytes).next_multiple_of(JOURNAL_UNIT_BYTES) as u64
+}
 
-    /// Encodes the record; `stored` receives header and payload without padding.
-    pub(crate) fn encode(&self, place: RecordPlace, stored: &mut Vec<u8>) -> u64 {
-        let RecordPlace {
-            salt,
-            previous_chain,
-            follows_durable,
-        } = place;
-        let flags = if follows_durable {
+impl RecordFields<'_> {
+    /// The header of the record.
+    pub(super) fn header(&self, place: RecordPlace, payload: &StoredPayload) -> RecordHeader {
+        let flags = if place.follows_durable {
             FLAG_FOLLOWS_DURABLE
         } else {
             0
         };
-        stored.clear();
-        stored.resize(RECORD_HEADER_BYTES, 0);
-        let codec = append_payload(self.payload, stored);
-        let (head, payload) = stored.split_at_mut(RECORD_HEADER_BYTES);
         let mut header = RecordHeader {
-            magic: (MAGIC ^ salt).into(),
+            magic: (MAGIC ^ place.salt).into(),
             transaction: self.transaction.into(),
-            previous_chain: previous_chain.into(),
-            payload_hash: xxh3_64(payload, salt ^ self.transaction).into(),
-            stored_len: length(payload.len()),
-            raw_len: length(self.payload.len()),
-            codec,
+            previous_chain: place.previous_chain.into(),
+            payload_hash: payload.hash.into(),
+            stored_len: payload.stored_len.into(),
+            raw_len: payload.raw_len.into(),
+            codec: payload.codec as u8,
             kind: KIND_TRANSACTION,
             flags: flags.into(),
             environment: 0.into(),
@@ -140,32 +160,95 @@ impl TransactionRecord<'_> {
             .catalog_root
             .copy_from_slice(&self.catalog_root.encode());
         header.chain = header.hash().into();
-        head.copy_from_slice(header.as_bytes());
-        header.chain.get()
+        header
+    }
+}
+
+impl StoredPayload {
+    pub(super) fn new(codec: Codec) -> StoredPayload {
+        StoredPayload {
+            codec,
+            hash: 0,
+            stored_len: 0,
+            raw_len: 0,
+        }
+    }
+
+    fn add(&mut self, raw_bytes: usize, stored_bytes: usize) {
+        let sum = |len: u32, more: usize| u32::try_from(len as usize + more);
+        self.raw_len = sum(self.raw_len, raw_bytes).expect("a payload is bounded at 1 GiB");
+        self.stored_len = sum(self.stored_len, stored_bytes).expect("pieces add a few bytes each");
+    }
+}
+
+/// Appends a whole payload to `stored`, compressed when that is worth it. `compressed` is scratch.
+pub(super) fn store_whole(
+    payload: &[u8],
+    seed: u64,
+    compressed: &mut Vec<u8>,
+    stored: &mut AlignedBuffer,
+) -> StoredPayload {
+    let is_tried = payload.len() >= COMPRESS_FROM_BYTES && looks_compressible(payload);
+    let (codec, bytes) = match is_tried.then(|| compress(payload, compressed)).flatten() {
+        Some(smaller) => (Codec::Lz4, smaller),
+        None => (Codec::None, payload),
+    };
+    let mut about = StoredPayload::new(codec);
+    about.hash = xxh3_64(bytes, seed);
+    about.add(payload.len(), bytes.len());
+    stored.extend_from_slice(bytes);
+    about
+}
+
+/// Appends the next piece of a payload to `stored` and to what its header will say.
+pub(super) fn store_piece(
+    piece: &[u8],
+    about: &mut StoredPayload,
+    hasher: &mut Xxh3,
+    compressed: &mut Vec<u8>,
+    stored: &mut AlignedBuffer,
+) {
+    let start = stored.len();
+    if about.codec == Codec::None {
+        stored.extend_from_slice(piece);
+    } else {
+        let bytes = compress(piece, compressed).unwrap_or(piece);
+        let head = PieceHead {
+            raw_len: length(piece.len()),
+            stored_len: length(bytes.len()),
+        };
+        stored.extend_from_slice(head.as_bytes());
+        stored.extend_from_slice(bytes);
+    }
+    let added = &stored[start..];
+    hasher.update(added);
+    about.add(piece.len(), added.len());
+}
+
+impl Codec {
+    /// How to store a payload that begins with this piece.
+    pub(super) fn of_pieces(first: &[u8]) -> Codec {
+        match first.len() >= COMPRESS_FROM_BYTES && looks_compressible(first) {
+            true => Codec::Lz4Pieces,
+            false => Codec::None,
+        }
     }
 }
 
 fn length(len_bytes: usize) -> U32 {
     u32::try_from(len_bytes)
-        .expect("a transaction's payload is bounded at 1 GiB")
+        .expect("a payload is bounded at 1 GiB")
         .into()
 }
 
-fn append_payload(payload: &[u8], stored: &mut Vec<u8>) -> u8 {
-    if payload.len() >= COMPRESS_FROM_BYTES && looks_compressible(payload) {
-        let bound = lz4_flex::block::get_maximum_output_size(payload.len());
-        stored.resize(RECORD_HEADER_BYTES + bound, 0);
-        let target = &mut stored[RECORD_HEADER_BYTES..];
-        if let Ok(len_bytes) = lz4_flex::block::compress_into(payload, target)
-            && is_worth_it(len_bytes, payload.len())
-        {
-            stored.truncate(RECORD_HEADER_BYTES + len_bytes);
-            return CODEC_LZ4;
-        }
-        stored.truncate(RECORD_HEADER_BYTES);
+/// The payload as an LZ4 block; `None` when that is not worth it.
+fn compress<'c>(payload: &[u8], compressed: &'c mut Vec<u8>) -> Option<&'c [u8]> {
+    let bound = lz4_flex::block::get_maximum_output_size(payload.len());
+    if compressed.len() < bound {
+        compressed.resize(bound, 0);
     }
-    stored.extend_from_slice(payload);
-    CODEC_NONE
+    let len_bytes = lz4_flex::block::compress_into(payload, compressed).ok()?;
+    is_worth_it(len_bytes, payload.len()).then(|| &compressed[..len_bytes])
 }
 
 /// Decompression has to be worth it: an eighth less at the least.
@@ -227,49 +310,144 @@ impl RecordHeader {
 
     /// Length of the whole record in the file.
     pub(crate) fn record_bytes(&self) -> u64 {
-        TransactionRecord::bytes_max(self.stored_len.get() as usize)
+        record_bytes(self.stored_len.get() as usize)
+    }
+
+    /// What the next record continues.
+    pub(super) fn chain(&self) -> u64 {
+        self.chain.get()
+    }
+
+    /// Copies the header to the start of its record.
+    pub(super) fn write_to(&self, record: &mut [u8]) {
+        record[..RECORD_HEADER_BYTES].copy_from_slice(self.as_bytes());
     }
 
     /// The payload as it is stored; `None` when its hash does not hold.
     pub(crate) fn stored_payload<'r>(&self, record: &'r [u8], salt: u64) -> Option<&'r [u8]> {
-        let end = RECORD_HEADER_BYTES.checked_add(self.stored_len.get() as usize)?;
-        let stored = record.get(RECORD_HEADER_BYTES..end)?;
+        let stored = self.stored(record)?;
         let is_sound = xxh3_64(stored, salt ^ self.transaction.get()) == self.payload_hash.get();
         is_sound.then_some(stored)
     }
 
+    /// The payload as it is stored, whether or not its hash holds; `None` when it is not all there.
+    pub(super) fn stored<'r>(&self, record: &'r [u8]) -> Option<&'r [u8]> {
+        let end = RECORD_HEADER_BYTES.checked_add(self.stored_len.get() as usize)?;
+        record.get(RECORD_HEADER_BYTES..end)
+    }
+
     /// The page operations; `None` when hash or compression do not hold.
-    pub(crate) fn payload(&self, record: &[u8], salt: u64) -> Option<Vec<u8>> {
+    pub(crate) fn payload<'r>(&self, record: &'r [u8], salt: u64) -> Option<Cow<'r, [u8]>> {
         let stored = self.stored_payload(record, salt)?;
-        match self.codec {
-            CODEC_NONE => Some(stored.to_vec()),
-            CODEC_LZ4 => lz4_flex::block::decompress(stored, self.raw_len.get() as usize).ok(),
-            _ => None,
+        let raw_len = self.raw_len.get() as usize;
+        if self.codec == Codec::None as u8 {
+            Some(Cow::Borrowed(stored))
+        } else if self.codec == Codec::Lz4 as u8 {
+            lz4_flex::block::decompress(stored, raw_len)
+                .ok()
+                .map(Cow::Owned)
+        } else if self.codec == Codec::Lz4Pieces as u8 {
+            decompress_pieces(stored, raw_len).map(Cow::Owned)
+        } else {
+            None
         }
     }
+}
+
+fn decompress_pieces(mut stored: &[u8], raw_len: usize) -> Option<Vec<u8>> {
+    let mut payload = vec![0; raw_len];
+    let mut at = 0_usize;
+    while !stored.is_empty() {
+        let (head, rest) = PieceHead::read_from_prefix(stored).ok()?;
+        let (piece, rest) = rest.split_at_checked(head.stored_len.get() as usize)?;
+        let target = payload.get_mut(at..at.checked_add(head.raw_len.get() as usize)?)?;
+        at += target.len();
+        if piece.len() == target.len() {
+            target.copy_from_slice(piece);
+        } else if lz4_flex::block::decompress_into(piece, target).ok()? != target.len() {
+            return None;
+        }
+        stored = rest;
+    }
+    (at == raw_len).then_some(payload)
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
-    fn record(payload: &[u8]) -> Vec<u8> {
-        let record = TransactionRecord {
+    fn finish(payload: &StoredPayload, mut stored: AlignedBuffer) -> Vec<u8> {
+        let fields = RecordFields {
             transaction: 8,
             page_count: 3,
             catalog_root: &TreeRoot::empty(),
             unix_nanos: 1,
             operation_count: 1,
-            payload,
         };
-        let mut stored = Vec::new();
         let place = RecordPlace {
             salt: 55,
             previous_chain: 66,
             follows_durable: true,
         };
-        record.encode(place, &mut stored);
-        stored
+        fields.header(place, payload).write_to(&mut stored);
+        stored.to_vec()
+    }
+
+    fn record(payload: &[u8]) -> Vec<u8> {
+        let mut stored = AlignedBuffer::zeroed(RECORD_HEADER_BYTES);
+        let about = store_whole(payload, 55 ^ 8, &mut Vec::new(), &mut stored);
+        finish(&about, stored)
+    }
+
+    fn record_in_pieces(payload: &[u8], piece_bytes: usize) -> Vec<u8> {
+        let mut stored = AlignedBuffer::zeroed(RECORD_HEADER_BYTES);
+        let mut hasher = Xxh3::new(55 ^ 8);
+        let mut about = StoredPayload::new(Codec::of_pieces(&payload[..piece_bytes]));
+        for piece in payload.chunks(piece_bytes) {
+            store_piece(piece, &mut about, &mut hasher, &mut Vec::new(), &mut stored);
+        }
+        about.hash = hasher.finish();
+        finish(&about, stored)
+    }
+
+    fn text() -> Vec<u8> {
+        b"the quick brown fox ".repeat(50_000)
+    }
+
+    fn noise() -> Vec<u8> {
+        (0..125_000u64)
+            .flat_map(|at| xxh3_64(&at.to_le_bytes(), 1).to_le_bytes())
+            .collect()
+    }
+
+    #[test]
+    fn payloads_in_pieces_come_back() {
+        let mut mixed = text();
+        mixed.extend(noise());
+        for (payload, codec) in [
+            (text(), Codec::Lz4Pieces),
+            (mixed, Codec::Lz4Pieces),
+            (noise(), Codec::None),
+        ] {
+            let stored = record_in_pieces(&payload, 300_000);
+            let header = RecordHeader::parse(&stored, 55, 7, 66).expect("sound");
+            assert_eq!(header.codec, codec as u8);
+            assert!(header.payload(&stored, 55).expect("sound") == payload);
+            assert!(header.record_bytes() <= record_bytes(payload.len() + 64 * 51));
+        }
+    }
+
+    #[test]
+    fn damaged_pieces_are_refused() {
+        let payload = text();
+        let stored = record_in_pieces(&payload, 100_000);
+        let whole = &stored[RECORD_HEADER_BYTES..];
+        assert!(decompress_pieces(whole, payload.len()).is_some());
+        assert!(decompress_pieces(whole, payload.len() - 1).is_none());
+        assert!(decompress_pieces(whole, payload.len() + 1).is_none());
+        for cut in [1, 7, 8, 9, whole.len() - 1] {
+            assert!(decompress_pieces(&whole[..cut], payload.len()).is_none());
+        }
     }
 
     #[test]
@@ -287,15 +465,11 @@ mod tests {
 
     #[test]
     fn large_payloads_are_compressed_when_their_samples_shrink() {
-        let text: Vec<u8> = b"the quick brown fox ".repeat(50_000);
-        let noise: Vec<u8> = (0..125_000u64)
-            .flat_map(|at| xxh3_64(&at.to_le_bytes(), 1).to_le_bytes())
-            .collect();
-        for (payload, is_smaller) in [(&text, true), (&noise, false)] {
+        for (payload, is_smaller) in [(&text(), true), (&noise(), false)] {
             let stored = record(payload);
             assert_eq!(stored.len() < payload.len(), is_smaller);
             let header = RecordHeader::parse(&stored, 55, 7, 66).expect("sound");
-            assert_eq!(header.payload(&stored, 55).expect("sound"), payload[..]);
+            assert!(header.payload(&stored, 55).expect("sound") == *payload);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Appends records to journal files, switches files, and keeps room prepared.
+//! Journal files: room prepared for records, switching, taking back; `append` fills them.
 //!
 //! Room first: a transaction reserves the most it can need before it is sealed, and the reserve
 //! always fits the prepared next file. So a full disk is found while the transaction can still be
@@ -19,10 +19,11 @@ use jackdaw_base::sync::{AtomicBool, AtomicU64, Ordering};
 use jackdaw_base::width::to_usize;
 use jackdaw_io::{AlignedBuffer, Durability, OpenMode, OpenOptions, Vfs, VfsFile};
 
+use super::append::Buffers;
 use super::archive::{Archive, JournalHold};
 use super::file::{JournalFileHeader, JournalFileStart, journal_name};
 use super::reader::JournalPosition;
-use super::record::{JOURNAL_UNIT_BYTES, RecordPlace, TransactionRecord};
+use super::record::{JOURNAL_UNIT_BYTES, record_bytes};
 use crate::error::StorageError;
 use crate::meta::EnvironmentId;
 use crate::planted::{Planted, is_planted};
@@ -43,10 +44,10 @@ pub(crate) struct JournalOptions {
 
 /// See the file head.
 pub(crate) struct Journal {
-    vfs: Arc<dyn Vfs>,
+    pub(super) vfs: Arc<dyn Vfs>,
     directory: PathBuf,
     environment_id: EnvironmentId,
-    options: JournalOptions,
+    pub(super) options: JournalOptions,
     archive: Option<Archive>,
     room: Mutex<Room>,
     appender: Mutex<Appender>,
@@ -55,10 +56,20 @@ pub(crate) struct Journal {
     is_spare_wanted: AtomicBool,
 }
 
-struct JournalFile {
-    file: Arc<dyn VfsFile>,
+pub(super) struct JournalFile {
+    pub(super) file: Arc<dyn VfsFile>,
+    pub(super) path: PathBuf,
+    pub(super) capacity_bytes: u64,
+    /// Whether its blocks were written before, so that durable writes need no metadata. Not so
+    /// for a file made for one long record, which would only be written twice.
+    is_written: bool,
+}
+
+struct PlannedFile {
     path: PathBuf,
     capacity_bytes: u64,
+    /// Whether it is as long as it is for the sake of one record.
+    is_for_one_record: bool,
 }
 
 /// Files that hold no live record, and what is promised to transactions on their way.
@@ -74,29 +85,19 @@ struct Room {
     temporary_count: u64,
 }
 
-struct Appender {
-    current: Option<CurrentFile>,
-    position: JournalPosition,
+pub(super) struct Appender {
+    pub(super) current: Option<CurrentFile>,
+    pub(super) position: JournalPosition,
     /// Files before the current one that hold records not yet in the data file, oldest first.
     earlier: VecDeque<EarlierFile>,
     /// Files whose records are in the data file, but which are held back, oldest first.
     held: VecDeque<EarlierFile>,
-    buffer: AlignedBuffer,
-    encoded: Vec<u8>,
+    pub(super) buffers: Buffers,
 }
 
-struct CurrentFile {
-    file: JournalFile,
+pub(super) struct CurrentFile {
+    pub(super) file: JournalFile,
     salt: u64,
-}
-
-/// What [`Journal::append`] did.
-pub(crate) struct Appended {
-    /// Behind each record.
-    pub(crate) positions: Vec<JournalPosition>,
-    pub(crate) written_bytes: u64,
-    /// Time in which records were compressed and hashed.
-    pub(crate) compression_nanos: u64,
 }
 
 struct EarlierFile {
@@ -118,8 +119,7 @@ impl Journal {
             position,
             earlier: VecDeque::new(),
             held: VecDeque::new(),
-            buffer: AlignedBuffer::new(),
-            encoded: Vec::new(),
+            buffers: Buffers::default(),
         };
         let archive = Archive::new(&vfs, &directory, options.archive_bytes);
         Journal {
@@ -140,7 +140,7 @@ impl Journal {
     /// # Errors
     /// When the disk has no room for another journal file: nothing was written.
     pub(crate) fn reserve(&self, payload_bytes_max: usize) -> Result<u64, StorageError> {
-        let bytes = TransactionRecord::bytes_max(payload_bytes_max);
+        let bytes = record_bytes(payload_bytes_max);
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
         let needed = room.reserved_bytes + bytes + JOURNAL_UNIT_BYTES as u64;
         if room
@@ -174,23 +174,30 @@ impl Journal {
             self.want_spare(room);
             return Ok(file);
         }
-        let (path, capacity_bytes) = self.plan_file(room, needed);
-        let file = self.create(path, capacity_bytes)?;
+        let planned = self.plan_file(room, needed);
+        let file = self.create(planned)?;
         self.want_spare(room);
         Ok(file)
     }
 
-    /// Name and length of the next new file.
-    fn plan_file(&self, room: &mut Room, needed: u64) -> (PathBuf, u64) {
+    /// The next new file: twice as long as the last one, or as long as is needed.
+    fn plan_file(&self, room: &mut Room, needed: u64) -> PlannedFile {
         let doubled = (room.last_capacity_bytes * 2)
-            .clamp(self.options.file_bytes_min, self.options.file_bytes_max);
-        let capacity_bytes = doubled
-            .max(needed)
+            .clamp(self.options.file_bytes_min, self.options.file_bytes_max)
             .next_multiple_of(JOURNAL_UNIT_BYTES as u64);
+        let is_for_one_record = needed > doubled;
+        let capacity_bytes = match is_for_one_record {
+            true => needed.next_multiple_of(JOURNAL_UNIT_BYTES as u64),
+            false => doubled,
+        };
         room.temporary_count += 1;
         room.last_capacity_bytes = capacity_bytes;
         let name = format!("prepared-{}.tmp", room.temporary_count);
-        (self.directory.join(name), capacity_bytes)
+        PlannedFile {
+            path: self.directory.join(name),
+            capacity_bytes,
+            is_for_one_record,
+        }
     }
 
     fn want_spare(&self, room: &Room) {
@@ -206,20 +213,25 @@ impl Journal {
     /// Makes the file after the prepared one, so that no commit has to: writing its zeros takes as
     /// long as a hundred commits. A failure is met by the commit that needs the file.
     pub(crate) fn make_spare(&self) {
-        let (path, capacity_bytes) = {
+        let planned = {
             let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
             if !self.is_spare_wanted.swap(false, Ordering::Relaxed) || !room.recycled.is_empty() {
                 return;
             }
             self.plan_file(&mut room, 0)
         };
-        if let Ok(file) = self.create(path, capacity_bytes) {
+        if let Ok(file) = self.create(planned) {
             let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
             room.recycled.push(file);
         }
     }
 
-    fn create(&self, path: PathBuf, capacity_bytes: u64) -> Result<JournalFile, StorageError> {
+    fn create(&self, planned: PlannedFile) -> Result<JournalFile, StorageError> {
+        let PlannedFile {
+            path,
+            capacity_bytes,
+            is_for_one_record,
+        } = planned;
         let io = |source| StorageError::io(&path, "preparation", source);
         if self.vfs.exists(&path).map_err(io)? {
             self.vfs.remove_file(&path).map_err(io)?;
@@ -229,7 +241,8 @@ impl Journal {
             direct: true,
         };
         let file = self.vfs.open(&path, options).map_err(io)?;
-        if let Err(source) = fill(&*file, capacity_bytes, self.options.durability) {
+        let is_written = self.options.durability == Durability::Data && !is_for_one_record;
+        if let Err(source) = fill(&*file, capacity_bytes, is_written) {
             // The name must not hold the space that was just found missing.
             let _ = self.vfs.remove_file(&path);
             return Err(if source.kind() == std::io::ErrorKind::StorageFull {
@@ -242,70 +255,16 @@ impl Journal {
             file,
             path,
             capacity_bytes,
+            is_written,
         })
-    }
-
-    /// Appends the records of transactions in order with one write. Durable when it returns, for
-    /// environments with full durability.
-    ///
-    /// # Errors
-    /// The outcome is unknown; the caller must not append again.
-    pub(crate) fn append(
-        &self,
-        records: &[TransactionRecord<'_>],
-    ) -> Result<Appended, StorageError> {
-        let mut appender = self.lock_appender();
-        let appender = &mut *appender;
-        let mut written_bytes = 0;
-        let mut compression_nanos = 0;
-        let mut positions = Vec::with_capacity(records.len());
-        appender.buffer.clear();
-        for record in records {
-            let room_bytes = TransactionRecord::bytes_max(record.payload.len());
-            if !appender.has_room(room_bytes) {
-                written_bytes += self.write_buffer(appender)?;
-                self.switch_file(appender, record.transaction)?;
-            }
-            // What is not in the buffer was written before, durably if that is asked for.
-            let follows_durable =
-                appender.buffer.is_empty() && self.options.durability == Durability::Data;
-            let started = self.vfs.monotonic_nanos();
-            appender.encode(record, follows_durable);
-            compression_nanos += self.vfs.monotonic_nanos().saturating_sub(started);
-            let offset = appender.position.offset + appender.buffer.len() as u64;
-            positions.push(JournalPosition {
-                offset,
-                ..appender.position
-            });
-        }
-        written_bytes += self.write_buffer(appender)?;
-        self.count_live_bytes(appender);
-        Ok(Appended {
-            positions,
-            written_bytes,
-            compression_nanos,
-        })
-    }
-
-    fn write_buffer(&self, appender: &mut Appender) -> Result<u64, StorageError> {
-        let len_bytes = appender.buffer.len() as u64;
-        if let (Some(current), false) = (&appender.current, appender.buffer.is_empty()) {
-            let file = &current.file;
-            let durability = match is_planted(Planted::AcknowledgeEarly) {
-                true => Durability::None,
-                false => self.options.durability,
-            };
-            file.file
-                .write_at(&appender.buffer, appender.position.offset, durability)
-                .map_err(|source| StorageError::io(&file.path, "write", source))?;
-            appender.position.offset += len_bytes;
-            appender.buffer.clear();
-        }
-        Ok(len_bytes)
     }
 
     /// Starts the prepared file as the next journal.
-    fn switch_file(&self, appender: &mut Appender, first: u64) -> Result<(), StorageError> {
+    pub(super) fn switch_file(
+        &self,
+        appender: &mut Appender,
+        first: u64,
+    ) -> Result<(), StorageError> {
         let mut file = {
             let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
             room.prepared
@@ -432,8 +391,14 @@ impl Journal {
                 .archive
                 .as_ref()
                 .map(|archive| archive.take(&done.file.path));
-            if archived != Some(true) {
+            if archived == Some(true) {
+                continue;
+            }
+            if done.file.is_written || self.options.durability == Durability::None {
                 room.recycled.push(done.file);
+            } else {
+                // What was not written of it would make durable writes slow.
+                let _ = self.vfs.remove_file(&done.file.path);
             }
         }
         // One spare beside the prepared file is enough; the others give their space back.
@@ -450,7 +415,7 @@ impl Journal {
         self.live_bytes.load(Ordering::Relaxed)
     }
 
-    fn count_live_bytes(&self, appender: &Appender) {
+    pub(super) fn count_live_bytes(&self, appender: &Appender) {
         let earlier: u64 = appender
             .earlier
             .iter()
@@ -463,42 +428,33 @@ impl Journal {
         self.live_bytes.store(earlier + current, Ordering::Relaxed);
     }
 
-    fn lock_appender(&self) -> MutexGuard<'_, Appender> {
+    pub(super) fn lock_appender(&self) -> MutexGuard<'_, Appender> {
         self.appender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Appender {
-    fn has_room(&self, record_bytes: u64) -> bool {
-        self.current.as_ref().is_some_and(|current| {
-            let end = self.position.offset + self.buffer.len() as u64 + record_bytes;
-            end <= current.file.capacity_bytes
-        })
+    /// The file that records are appended to.
+    pub(super) fn current_file(&self) -> &JournalFile {
+        &self.current().file
     }
 
-    fn encode(&mut self, record: &TransactionRecord<'_>, follows_durable: bool) {
-        let salt = self
-            .current
+    pub(super) fn salt(&self) -> u64 {
+        self.current().salt
+    }
+
+    fn current(&self) -> &CurrentFile {
+        self.current
             .as_ref()
-            .expect("a file was started above")
-            .salt;
-        let place = RecordPlace {
-            salt,
-            previous_chain: self.position.chain,
-            follows_durable,
-        };
-        self.position.chain = record.encode(place, &mut self.encoded);
-        self.position.transaction = record.transaction;
-        self.buffer.extend_from_slice(&self.encoded);
-        self.buffer.pad_to_alignment();
+            .expect("a file is started before anything is appended")
     }
 }
 
 /// Reserves the space of a journal file. For durable commits it is also written once: the first
 /// write to a reserved but unwritten extent makes the file system commit metadata of its own.
-fn fill(file: &dyn VfsFile, len_bytes: u64, durability: Durability) -> std::io::Result<()> {
+fn fill(file: &dyn VfsFile, len_bytes: u64, is_written: bool) -> std::io::Result<()> {
     file.allocate(0, len_bytes)?;
-    if durability == Durability::None {
+    if !is_written {
         return Ok(());
     }
     let zeros = AlignedBuffer::zeroed(ZERO_CHUNK_BYTES.min(to_usize(len_bytes)));

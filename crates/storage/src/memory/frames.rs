@@ -27,6 +27,7 @@ use jackdaw_base::lazy_array::LazyArray;
 use jackdaw_base::sync::{
     AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering,
 };
+use jackdaw_io::ScratchMemory;
 
 use super::ReaderPin;
 use crate::page::PAGE_BYTES;
@@ -37,6 +38,11 @@ const BLOCK_ENTRIES: u32 = if cfg!(loom) { 4 } else { 256 };
 const ENTRIES_PER_BLOCK: usize = BLOCK_ENTRIES as usize;
 /// Alignment of frames: that of direct I/O.
 const FRAME_ALIGNMENT: usize = 4096;
+/// Memory of freed runs that is kept for others of the same length: values of one kind often come
+/// in one length, and fresh memory costs as much as filling it.
+const KEPT_RUN_PAGES_MAX: usize = (8 << 20) / PAGE_BYTES;
+/// Runs kept, so that looking for one stays cheap.
+const KEPT_RUNS_MAX: usize = 64;
 
 /// Names a published or owned frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +80,11 @@ struct FreeLists {
     /// Entries without memory: for runs (allocated and freed each time) and markers.
     bare: Vec<FrameId>,
     retired: VecDeque<(u64, FrameId)>,
-    slabs: Vec<*mut u8>,
+    slabs: Vec<ScratchMemory>,
     block_count: usize,
+    /// Memory of freed runs with their page counts.
+    kept_runs: Vec<(u32, *mut u8)>,
+    kept_run_pages: usize,
 }
 
 // SAFETY: the raw pointers are owned memory that is only freed in `Drop`, with exclusive access.
@@ -98,7 +107,7 @@ impl Frames {
     }
 
     /// A frame of `page_count` pages with unspecified (but initialized) content. `None` when all
-    /// 128 GiB of frames are in use.
+    /// 128 GiB of frames are in use, or the machine has no more memory.
     pub(crate) fn allocate(&self, page_count: u32) -> Option<OwnedFrame> {
         let mut free = self.lock();
         let id = if page_count == 1 {
@@ -114,7 +123,7 @@ impl Frames {
             let data = if page_count == 0 {
                 ptr::null_mut()
             } else {
-                allocate_bytes(page_count)
+                free.take_run(page_count)
             };
             self.entry(id).data.store(data, Ordering::Release);
             id
@@ -238,19 +247,22 @@ impl Frames {
         }
         let data = entry.data.swap(ptr::null_mut(), Ordering::AcqRel);
         if page_count > 0 {
-            free_bytes(data, page_count);
+            free.keep_run(data, page_count);
         }
         free.bare.push(id);
     }
 
     fn add_slab(&self, free: &mut FreeLists) -> Option<()> {
+        // The first slab serves small environments, of which there may be hundreds.
+        let is_huge = !free.slabs.is_empty();
+        let slab = ScratchMemory::new(ENTRIES_PER_BLOCK * PAGE_BYTES, is_huge).ok()?;
         let first = self.add_block(free)?;
-        let slab = allocate_bytes(BLOCK_ENTRIES);
+        let base = slab.base().as_ptr();
         free.slabs.push(slab);
         for position in (0..BLOCK_ENTRIES).rev() {
             let id = FrameId(first + position);
             // SAFETY: the offset stays inside the slab of 256 pages allocated above.
-            let data = unsafe { slab.add(position as usize * PAGE_BYTES) };
+            let data = unsafe { base.add(position as usize * PAGE_BYTES) };
             self.entry(id).data.store(data, Ordering::Release);
             free.singles.push(id);
         }
@@ -277,7 +289,6 @@ impl Frames {
 impl Drop for Frames {
     fn drop(&mut self) {
         let free = self.free.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let slabs = std::mem::take(&mut free.slabs);
         for block in self.blocks.iter() {
             for entry in block.iter() {
                 let page_count = entry.page_count.load(Ordering::Acquire);
@@ -287,8 +298,37 @@ impl Drop for Frames {
                 }
             }
         }
-        for slab in slabs {
-            free_bytes(slab, BLOCK_ENTRIES);
+        for (page_count, data) in free.kept_runs.drain(..) {
+            free_bytes(data, page_count);
+        }
+    }
+}
+
+impl FreeLists {
+    /// Memory for a run: that of an earlier one of the same length, if there is one.
+    fn take_run(&mut self, page_count: u32) -> *mut u8 {
+        let kept = self
+            .kept_runs
+            .iter()
+            .rposition(|&(kept_pages, _)| kept_pages == page_count);
+        let Some(position) = kept else {
+            return allocate_bytes(page_count);
+        };
+        self.kept_run_pages -= page_count as usize;
+        self.kept_runs.swap_remove(position).1
+    }
+
+    /// Keeps the memory of a run, for which older ones of other lengths may have to go.
+    fn keep_run(&mut self, data: *mut u8, page_count: u32) {
+        if page_count as usize > KEPT_RUN_PAGES_MAX {
+            return free_bytes(data, page_count);
+        }
+        self.kept_runs.push((page_count, data));
+        self.kept_run_pages += page_count as usize;
+        while self.kept_run_pages > KEPT_RUN_PAGES_MAX || self.kept_runs.len() > KEPT_RUNS_MAX {
+            let (page_count, data) = self.kept_runs.remove(0);
+            self.kept_run_pages -= page_count as usize;
+            free_bytes(data, page_count);
         }
     }
 }

@@ -6,7 +6,7 @@
 use crate::environment::Completion;
 use crate::environment::Shared;
 use crate::error::StorageError;
-use crate::journal::{encode_page, encode_run};
+use crate::journal::{PayloadSource, encode_page, encode_run};
 use crate::memory::{FrameId, ReaderPin};
 use crate::page::PageNumber;
 use crate::tree::TreeRoot;
@@ -36,39 +36,65 @@ pub(crate) struct SealedTransaction {
     pub(crate) completions: Vec<Completion>,
 }
 
+/// Encodes the page differences of a sealed transaction against the one before.
+pub(crate) struct SealedEncoder<'a> {
+    shared: &'a Shared,
+    sealed: &'a SealedTransaction,
+    next: usize,
+    last_page: u64,
+}
+
 impl SealedTransaction {
-    /// Encodes the page differences against the previous transaction.
-    pub(crate) fn encode(
-        &self,
-        shared: &Shared,
-        payload: &mut Vec<u8>,
-    ) -> Result<(), StorageError> {
-        let mut last = 0;
-        for page in &self.pages {
-            let current = shared.frames.published(page.frame, &self.pin);
-            let delta = page.number.0 - last;
-            last = page.number.0;
-            let snapshot = self.transaction - 1;
-            if page.page_count == 1 {
-                let previous = match page.is_new {
-                    true => None,
-                    false => Some(shared.committed_page(page.number, snapshot, &self.pin)?),
-                };
-                let previous = previous.map(|page| page.bytes().as_slice());
-                encode_page(delta, previous, current, payload);
-            } else {
-                let previous = match page.is_new {
-                    true => None,
-                    false => Some(shared.committed_run(
-                        page.number,
-                        page.page_count,
-                        snapshot,
-                        &self.pin,
-                    )?),
-                };
-                encode_run(delta, previous, current, payload);
-            }
+    /// Its page differences, to be encoded one after the other.
+    pub(crate) fn encoder<'a>(&'a self, shared: &'a Shared) -> SealedEncoder<'a> {
+        SealedEncoder {
+            shared,
+            sealed: self,
+            next: 0,
+            last_page: 0,
+        }
+    }
+}
+
+impl SealedEncoder<'_> {
+    fn encode(&self, page: &SealedPage, out: &mut Vec<u8>) -> Result<(), StorageError> {
+        let (shared, pin) = (self.shared, &self.sealed.pin);
+        let current = shared.frames.published(page.frame, pin);
+        let delta = page.number.0 - self.last_page;
+        let snapshot = self.sealed.transaction - 1;
+        if page.page_count == 1 {
+            let previous = match page.is_new {
+                true => None,
+                false => Some(shared.committed_page(page.number, snapshot, pin)?),
+            };
+            let previous = previous.map(|page| page.bytes().as_slice());
+            encode_page(delta, previous, current, out);
+        } else {
+            let (number, page_count) = (page.number, page.page_count);
+            let previous = match page.is_new {
+                true => None,
+                false => Some(shared.committed_run(number, page_count, snapshot, pin)?),
+            };
+            encode_run(delta, previous, current, out);
         }
         Ok(())
+    }
+}
+
+impl PayloadSource for SealedEncoder<'_> {
+    fn encode_some(
+        &mut self,
+        wanted_bytes: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, StorageError> {
+        while let Some(page) = self.sealed.pages.get(self.next) {
+            if out.len() >= wanted_bytes {
+                return Ok(true);
+            }
+            self.encode(page, out)?;
+            self.last_page = page.number.0;
+            self.next += 1;
+        }
+        Ok(false)
     }
 }

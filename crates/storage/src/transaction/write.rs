@@ -22,9 +22,9 @@ use crate::tree::{
     FixedTree, FixedTreeMut, MultiTree, MultiTreeMut, Tree, TreeKind, TreeMut, TreeRoot, TreeState,
 };
 
-/// Most bytes of changed pages in one transaction: 1 GiB, which bounds scratch memory and the
-/// journal record.
-const DIRTY_BYTES_MAX: usize = 1 << 30;
+/// Most bytes of changed pages in one transaction, which bounds scratch memory and the journal
+/// record: with the heads of its operations it stays below 1 GiB.
+const DIRTY_BYTES_MAX: usize = 1000 << 20;
 
 /// Journal bytes that a changed page can take beyond its content.
 const OPERATION_HEAD_BYTES_MAX: usize = 64;

@@ -383,8 +383,27 @@ fn payload(
     Ok(match record.codec {
         0 => Some(stored.to_vec()),
         1 => lz4_flex::block::decompress(stored, record.raw_len).ok(),
+        2 => pieces(stored, record.raw_len),
         _ => None,
     })
+}
+
+/// The payload of a record that was compressed in pieces.
+fn pieces(mut stored: &[u8], raw_len: usize) -> Option<Vec<u8>> {
+    let mut payload = Vec::new();
+    while let Some((head, rest)) = stored.split_at_checked(8) {
+        let (raw, packed) = (u32_at(head, 0) as usize, u32_at(head, 4) as usize);
+        let (piece, rest) = rest.split_at_checked(packed)?;
+        if payload.len() + raw > raw_len {
+            return None;
+        }
+        match raw == packed {
+            true => payload.extend_from_slice(piece),
+            false => payload.extend(lz4_flex::block::decompress(piece, raw).ok()?),
+        }
+        stored = rest;
+    }
+    (stored.is_empty() && payload.len() == raw_len).then_some(payload)
 }
 
 /// Notes the pages that a payload changes; `None` when it cannot be read.
