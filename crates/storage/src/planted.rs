@@ -28,6 +28,10 @@ pub enum Planted {
     AcknowledgeEarly,
     /// A record that is written in pieces is not synced.
     PiecesWithoutSync,
+    /// Values in place are not synced before the record that names them.
+    InPlaceWithoutSync,
+    /// Values go in place although the pages there are in use by a state that may be replayed.
+    InPlaceAnywhere,
     /// The header of a journal file is not durable before its records.
     VolatileHeader,
     /// Recovery does not sync what it wrote.
@@ -71,6 +75,8 @@ mod hook {
             Planted::FlushOverReaders,
             Planted::AcknowledgeEarly,
             Planted::PiecesWithoutSync,
+            Planted::InPlaceWithoutSync,
+            Planted::InPlaceAnywhere,
             Planted::VolatileHeader,
             Planted::RecoveryWithoutSync,
             Planted::RecoveryKeepsShapes,

@@ -88,6 +88,7 @@ fn options(rng: &mut Rng) -> Options {
         journal_bytes: *rng.pick(&[128 << 10, 512 << 10, 16 << 20]),
         journal_file_bytes_min: *rng.pick(&[16 << 10, 64 << 10]),
         journal_file_bytes_max: 128 << 10,
+        in_place_bytes_min: *rng.pick(&[16 << 10, 48 << 10, usize::MAX]),
         ..Options::small()
     }
 }

@@ -30,7 +30,7 @@ impl Shared {
         self.journal.start_archive();
         let (meta, hold) = self.hold_synced_state()?;
         let data_path = self.directory.join(Damage::DATA_FILE);
-        let len_bytes = meta.page_count * PAGE_BYTES as u64;
+        let len_bytes = self.end_of_values_in_place(meta.page_count) * PAGE_BYTES as u64;
         let mut bytes = files::copy(
             (&*self.data_file, &data_path),
             (&*target, &pages_path),
@@ -78,6 +78,15 @@ impl Shared {
             transactions: report.transactions,
             bytes,
         })
+    }
+
+    /// Pages of the data file that the journal may need: those of the synced state, and values that
+    /// were written in place behind them. From now on there are no more of these.
+    fn end_of_values_in_place(&self, synced_pages: u64) -> u64 {
+        // Whoever decided on one before the hold has handed it over when this is unlocked.
+        let end = self.in_place.lock().end();
+        self.write_sealed();
+        end.max(synced_pages)
     }
 
     /// The state that the data file holds durably, and the journal behind it held back.

@@ -185,6 +185,13 @@ impl Copier<'_> {
                 break;
             };
             buffer.extend_from_slice(record);
+            if records.has_values_in_place() {
+                // Without the data file of that moment it is of no use.
+                return Err(BackupError::JournalGone {
+                    path: self.to.to_owned(),
+                    transaction: self.position.transaction,
+                });
+            }
             if buffer.len() >= WRITE_BYTES {
                 file.write_at(&buffer, offset, Durability::None)
                     .map_err(io)?;

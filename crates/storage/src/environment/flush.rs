@@ -6,7 +6,8 @@
 //! and the oldest reader.
 //!
 //! Invariants:
-//! - Nothing above the horizon reaches the data file: recovery can always rebuild from the journal.
+//! - Nothing above the horizon reaches the data file, but for values in pages that nothing at or
+//!   below it uses (`in_place`): recovery can always rebuild from the journal.
 //! - A version leaves the page table only after its bytes were written.
 //! - The meta slot moves forward only after the data file was synced.
 //! - Journal files are given back only when no meta slot leads to them: either slot can be opened.
@@ -149,7 +150,8 @@ impl Shared {
     }
 
     /// Makes the data file hold `page_count` pages, and the mapping with it.
-    fn grow_data_file(&self, page_count: u64) -> Result<(), StorageError> {
+    pub(super) fn grow_data_file(&self, page_count: u64) -> Result<(), StorageError> {
+        let _growth = lock(&self.growth);
         let current = self.file_pages.load(Ordering::Relaxed);
         if page_count <= current {
             return Ok(());
@@ -222,7 +224,7 @@ impl Shared {
         Ok(())
     }
 
-    fn forget_versions(&self, versions: &[(PageNumber, FrameId)]) {
+    pub(super) fn forget_versions(&self, versions: &[(PageNumber, FrameId)]) {
         let removed = self.table.remove_flushed(versions, &self.frames);
         let epoch = self.readers.next_epoch();
         self.frames.retire(removed.into_iter(), epoch);
@@ -248,6 +250,8 @@ impl Shared {
             ..state.meta.clone()
         };
         state.meta_file.write(&meta)?;
+        self.in_place.settle(state.noted);
+        state.noted = meta.position.transaction;
         state.meta = meta;
         Ok(())
     }
@@ -256,6 +260,7 @@ impl Shared {
     fn is_flush_due(&self) -> bool {
         self.frames.bytes_in_use() > self.options.scratch_bytes / 2
             || self.journal.live_bytes() > self.options.journal_bytes / 2
+            || self.in_place.unsettled_bytes() > self.options.journal_bytes
     }
 
     /// Drops versions in memory that newer durable ones supersede and no snapshot sees. Without

@@ -10,6 +10,8 @@
 //! - None while journal files are held: a backup then replays from an older state, in which the
 //!   pages may have content.
 //!
+//! - None of what a transaction behind that state has written in place becomes one.
+//!
 //! Threads: under the flush lock.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +20,7 @@ use jackdaw_base::sync::Ordering;
 use jackdaw_base::width::to_usize;
 use jackdaw_io::AlignedBuffer;
 
+use super::in_place::Unsettled;
 use super::shared::{FlushState, Shared, lock};
 use crate::page::{PAGE_BYTES, Page, PageNumber};
 use crate::transaction::{GROUP_PAGES, SpaceMap};
@@ -60,11 +63,17 @@ impl Shared {
             return self.set_poison(error);
         }
         for group in changed {
-            let _ = self.give_group_back(&mut state, group);
+            let unsettled = self.in_place.lock();
+            let _ = self.give_group_back(&mut state, group, &unsettled);
         }
     }
 
-    fn give_group_back(&self, state: &mut FlushState, group: u64) -> std::io::Result<()> {
+    fn give_group_back(
+        &self,
+        state: &mut FlushState,
+        group: u64,
+        unsettled: &Unsettled,
+    ) -> std::io::Result<()> {
         let first = group * GROUP_PAGES;
         let mut bytes = AlignedBuffer::zeroed(PAGE_BYTES);
         self.data_file
@@ -75,11 +84,13 @@ impl Shared {
             .known
             .entry(group)
             .or_insert_with(|| Box::new([0; WORDS_PER_GROUP]));
+        // Values that were written in place since are in pages that are free in this map.
+        let is_free = |position| map.is_free(position) && !unsettled.has_page(first + position);
         let mut position = 1;
         while position < GROUP_PAGES {
             let start = position;
             let mut is_new = false;
-            while position < GROUP_PAGES && map.is_free(position) {
+            while position < GROUP_PAGES && is_free(position) {
                 is_new |= !is_set(known, position);
                 position += 1;
             }
@@ -90,7 +101,7 @@ impl Shared {
                 self.counters.bytes_given_back.add(len_bytes);
                 (start..position).for_each(|page| set(known, page, true));
             }
-            while position < GROUP_PAGES && !map.is_free(position) {
+            while position < GROUP_PAGES && !is_free(position) {
                 set(known, position, false);
                 position += 1;
             }

@@ -2,7 +2,7 @@
 //!
 //! `open` makes or recovers one, `shared` is what all handles and threads share, `pipeline` writes
 //! sealed transactions, `merger` runs queued operations, `flush` moves committed pages into the
-//! data file, `give_back` makes holes of free pages there, `recovery` reads the journal and `replay` applies it, `check`
+//! data file, `in_place` writes large values there at once, `give_back` makes holes of free pages there, `recovery` reads the journal and `replay` applies it, `check`
 //! looks for damage, `meters` says what all that took.
 
 mod check;
@@ -10,6 +10,7 @@ mod error;
 mod flush;
 mod give_back;
 mod handle;
+mod in_place;
 mod merger;
 mod meters;
 mod open;
@@ -30,6 +31,7 @@ pub use options::Options;
 pub use recovery::RecoveryReport;
 pub use statistics::Statistics;
 
+pub(crate) use in_place::Unsettled;
 pub(crate) use merger::Completion;
 pub(crate) use recovery::{OVERLAY_BYTES_MAX, Places, recover};
-pub(crate) use shared::{Shared, page_checksum};
+pub(crate) use shared::{CHECKSUM_BYTES, Shared, page_checksum};

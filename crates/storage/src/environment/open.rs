@@ -252,6 +252,7 @@ impl Files<'_> {
         let reserve = MAPPING_RESERVE_BYTES.min(PageTable::PAGES_MAX * PAGE_BYTES as u64);
         let view = FileView::new(data_file.map(reserve).map_err(&io)?);
         view.cover(file_pages * PAGE_BYTES as u64).map_err(&io)?;
+        let value_file = self.open_data()?;
         let journal_options = JournalOptions {
             file_bytes_min: options.journal_file_bytes_min,
             file_bytes_max: options.journal_file_bytes_max,
@@ -273,13 +274,14 @@ impl Files<'_> {
             options,
             view,
             data_file,
+            value_file,
             journal,
             meta_file,
             meta,
             file_pages,
             lock,
         });
-        let space = SpaceSummary::load(&ReadTransaction::begin(&shared)?, page_count)?;
+        let space = SpaceSummary::load(&ReadTransaction::begin(&shared)?, page_count, transaction)?;
         shared.return_writer(WriterState {
             transaction,
             catalog_root,

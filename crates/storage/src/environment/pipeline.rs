@@ -116,6 +116,7 @@ impl Shared {
         &self,
         group: &[SealedTransaction],
     ) -> Result<Vec<JournalPosition>, StorageError> {
+        self.write_in_place(group)?;
         let unix_nanos = self.vfs.unix_nanos();
         let mut encoders: Vec<_> = group.iter().map(|sealed| sealed.encoder(self)).collect();
         let mut records: Vec<NewRecord<'_>> = group
@@ -128,6 +129,7 @@ impl Shared {
                     catalog_root: &sealed.catalog_root,
                     unix_nanos,
                     operation_count: sealed.operation_count,
+                    has_values_in_place: sealed.in_place().next().is_some(),
                 },
                 bytes_max: sealed.reserved_journal_bytes,
                 source,
@@ -162,6 +164,7 @@ impl Shared {
                 position,
             });
             drop(queue);
+            self.forget_in_place(sealed);
             self.set_visible(sealed.transaction);
             self.journal.release(sealed.reserved_journal_bytes);
             self.counters.transactions.add(1);

@@ -1,6 +1,7 @@
 //! What all handles, transactions and threads of one environment share.
 //!
-//! Threads: see each field. Lock order: writer slot, then pipeline stage, then the journal's own.
+//! Threads: see each field. Lock order: writer slot, then values in place, pipeline stage, growth, then
+//! the journal's own. A flush comes before values in place and growth.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,6 +13,7 @@ use jackdaw_base::sync::{AtomicU64, Ordering};
 use jackdaw_io::{FileLock, Vfs, VfsFile};
 
 use super::give_back::Holes;
+use super::in_place::InPlace;
 use super::merger::Merger;
 use super::meters::{MeterKind, Meters};
 use super::options::Options;
@@ -43,6 +45,9 @@ pub(crate) struct Shared {
     pub(crate) counters: Counters,
     pub(crate) meters: Meters,
     pub(crate) merger: Merger,
+    pub(crate) in_place: InPlace,
+    /// Held while the data file grows.
+    pub(super) growth: Mutex<()>,
     /// Seed of page checksums.
     pub(crate) salt: u64,
     /// Length of the data file in pages; changed by the flusher.
@@ -96,6 +101,8 @@ pub(crate) struct FlushState {
     pub(super) meta_file: MetaFile,
     pub(crate) meta: Meta,
     pub(super) holes: Holes,
+    /// Transaction of the slot written last.
+    pub(super) noted: u64,
 }
 
 /// Between the flusher's thread and everyone else.
@@ -114,6 +121,8 @@ pub(super) struct Parts {
     pub(super) options: Options,
     pub(super) view: FileView,
     pub(super) data_file: Arc<dyn VfsFile>,
+    /// The same file, for values in place.
+    pub(super) value_file: Arc<dyn VfsFile>,
     pub(super) journal: Journal,
     pub(super) meta_file: MetaFile,
     pub(super) meta: Meta,
@@ -144,6 +153,8 @@ impl Shared {
             counters: Counters::default(),
             meters: Meters::default(),
             merger: Merger::default(),
+            in_place: InPlace::new(parts.value_file),
+            growth: Mutex::new(()),
             salt: parts.meta.salt,
             file_pages: AtomicU64::new(parts.file_pages),
             visible: AtomicU64::new(transaction),
@@ -155,6 +166,7 @@ impl Shared {
             stage: Mutex::new(()),
             answers: Mutex::new(Answers::default()),
             flush: Mutex::new(FlushState {
+                noted: transaction,
                 meta_file: parts.meta_file,
                 meta: parts.meta,
                 holes: Holes::default(),

@@ -30,6 +30,7 @@ pub(crate) struct Counters {
     pub(crate) journal_bytes: Counter,
     pub(crate) difference_bytes: Counter,
     pub(crate) pages_flushed: Counter,
+    pub(crate) in_place_bytes: Counter,
     pub(crate) flushes: Counter,
     /// Counted by every reader, each on a shard of its own.
     pub(crate) pages_validated: ShardedCounter,
@@ -62,6 +63,8 @@ pub struct Statistics {
     pub difference_bytes: u64,
     /// Pages written into the data file since opening.
     pub pages_flushed: u64,
+    /// Bytes of large values that were written to their place at commit since opening.
+    pub in_place_bytes: u64,
     /// Flushes since opening.
     pub flushes: u64,
     /// Pages whose checksum was computed on first touch since opening.
@@ -100,6 +103,7 @@ impl Shared {
             journal_bytes: counters.journal_bytes.get(),
             difference_bytes: counters.difference_bytes.get(),
             pages_flushed: counters.pages_flushed.get(),
+            in_place_bytes: counters.in_place_bytes.get(),
             flushes: counters.flushes.get(),
             pages_validated: counters.pages_validated.get(),
             bytes_given_back: counters.bytes_given_back.get(),

@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jackdaw_base::sync::{AtomicBool, Ordering};
 use jackdaw_io::Vfs;
 
 use super::file::journal_number;
@@ -21,6 +22,7 @@ pub(crate) struct Archive {
     vfs: Arc<dyn Vfs>,
     directory: PathBuf,
     bytes_max: u64,
+    is_on: AtomicBool,
 }
 
 impl Archive {
@@ -33,16 +35,25 @@ impl Archive {
         if bytes_max == 0 {
             return None;
         }
+        let directory = journal_directory.with_file_name(ARCHIVE_DIRECTORY);
+        let is_on = vfs.exists(&directory).unwrap_or(true);
         Some(Archive {
             vfs: Arc::clone(vfs),
-            directory: journal_directory.with_file_name(ARCHIVE_DIRECTORY),
+            directory,
             bytes_max,
+            is_on: AtomicBool::new(is_on),
         })
     }
 
     /// Keeps files from now on. What cannot be made is missing from increments, which say so.
     pub(crate) fn start(&self) {
+        self.is_on.store(true, Ordering::SeqCst);
         let _ = self.vfs.create_directory(&self.directory);
+    }
+
+    /// Whether files have been kept since the journal was opened, or may have been.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::SeqCst)
     }
 
     /// Moves a journal file here; `false` when it is none, or stays where it is.

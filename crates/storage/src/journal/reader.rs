@@ -338,6 +338,7 @@ pub(crate) struct JournalRecords {
     journal: OpenJournal,
     position: JournalPosition,
     record: AlignedBuffer,
+    has_values_in_place: bool,
 }
 
 impl JournalRecords {
@@ -379,6 +380,7 @@ impl JournalRecords {
             journal,
             position,
             record: AlignedBuffer::new(),
+            has_values_in_place: false,
         }))
     }
 
@@ -390,6 +392,11 @@ impl JournalRecords {
     /// What distinguishes this use of the file; records hold only together with it.
     pub(crate) fn salt(&self) -> u64 {
         self.journal.salt
+    }
+
+    /// Whether the last record read is of no use without the data file.
+    pub(crate) fn has_values_in_place(&self) -> bool {
+        self.has_values_in_place
     }
 
     /// The next record, checked, with its padding; `None` at the end.
@@ -404,6 +411,7 @@ impl JournalRecords {
             return Ok(None);
         }
         self.position.pass(&header);
+        self.has_values_in_place = header.has_values_in_place();
         Ok(Some(&self.record))
     }
 }

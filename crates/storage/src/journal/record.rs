@@ -62,6 +62,10 @@ const KIND_TRANSACTION: u8 = 1;
 /// been torn by power loss: if it is not there, it was damaged later.
 const FLAG_FOLLOWS_DURABLE: u16 = 1;
 
+/// Flag: operations name values that were durable in the data file before the record was written.
+/// Without that file the record is of no use.
+const FLAG_VALUES_IN_PLACE: u16 = 2;
+
 /// First bytes of a record.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
@@ -100,6 +104,8 @@ pub(crate) struct RecordFields<'a> {
     pub(crate) catalog_root: &'a TreeRoot,
     pub(crate) unix_nanos: u64,
     pub(crate) operation_count: u32,
+    /// Whether operations name values that are in the data file only.
+    pub(crate) has_values_in_place: bool,
 }
 
 /// What the header of a record says of its payload.
@@ -130,11 +136,13 @@ pub(crate) fn record_bytes(payload_bytes: usize) -> u64 {
 impl RecordFields<'_> {
     /// The header of the record.
     pub(super) fn header(&self, place: RecordPlace, payload: &StoredPayload) -> RecordHeader {
-        let flags = if place.follows_durable {
-            FLAG_FOLLOWS_DURABLE
-        } else {
-            0
-        };
+        let mut flags = 0;
+        if place.follows_durable {
+            flags |= FLAG_FOLLOWS_DURABLE;
+        }
+        if self.has_values_in_place {
+            flags |= FLAG_VALUES_IN_PLACE;
+        }
         let mut header = RecordHeader {
             magic: (MAGIC ^ place.salt).into(),
             transaction: self.transaction.into(),
@@ -313,6 +321,11 @@ impl RecordHeader {
         record_bytes(self.stored_len.get() as usize)
     }
 
+    /// Whether operations name values that are in the data file only.
+    pub(super) fn has_values_in_place(&self) -> bool {
+        self.flags.get() & FLAG_VALUES_IN_PLACE != 0
+    }
+
     /// What the next record continues.
     pub(super) fn chain(&self) -> u64 {
         self.chain.get()
@@ -383,6 +396,7 @@ mod tests {
             catalog_root: &TreeRoot::empty(),
             unix_nanos: 1,
             operation_count: 1,
+            has_values_in_place: false,
         };
         let place = RecordPlace {
             salt: 55,

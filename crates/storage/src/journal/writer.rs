@@ -352,6 +352,11 @@ impl Journal {
         self.archive.iter().for_each(Archive::start);
     }
 
+    /// Whether records are kept for more than recovery: held, or archived.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_held() || self.archive.as_ref().is_some_and(Archive::is_on)
+    }
+
     /// Whether there is a hold.
     pub(crate) fn is_held(&self) -> bool {
         let room = self.room.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,7 +13,7 @@ mod write;
 
 pub use pages::TransactionPages;
 pub use read::ReadTransaction;
-pub(crate) use sealed::SealedTransaction;
+pub(crate) use sealed::{SealedPage, SealedTransaction};
 pub(crate) use space::{GROUP_PAGES, SpaceMap, SpaceSummary};
 pub(crate) use write::WriterState;
 pub use write::{CommitError, TransactionId, WriteTransaction};

@@ -58,6 +58,8 @@ pub struct TransactionPages {
     pub(super) undo: Vec<UndoLog>,
     pub(super) savepoint_count: u32,
     pub(super) dirty_bytes: usize,
+    /// New runs that are long enough to be written in place; some may have gone again.
+    pub(super) long_runs: Vec<PageNumber>,
 }
 
 impl TransactionPages {
@@ -112,6 +114,9 @@ impl TransactionPages {
             self.note_without_content(PageNumber(number.0 + inside));
         }
         self.note_content(number);
+        if page_count as usize * PAGE_BYTES >= self.shared.options.in_place_bytes_min {
+            self.long_runs.push(number);
+        }
         self.insert(
             number,
             DirtyPage {

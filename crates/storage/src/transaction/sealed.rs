@@ -6,7 +6,7 @@
 use crate::environment::Completion;
 use crate::environment::Shared;
 use crate::error::StorageError;
-use crate::journal::{PayloadSource, encode_page, encode_run};
+use crate::journal::{PayloadSource, encode_in_place, encode_page, encode_run};
 use crate::memory::{FrameId, ReaderPin};
 use crate::page::PageNumber;
 use crate::tree::TreeRoot;
@@ -18,6 +18,8 @@ pub(crate) struct SealedPage {
     pub(crate) frame: FrameId,
     pub(crate) page_count: u32,
     pub(crate) is_new: bool,
+    /// Checksum of a value that goes to its place in the data file before the record is written.
+    pub(crate) in_place: Option<u64>,
 }
 
 /// See the file head.
@@ -45,6 +47,12 @@ pub(crate) struct SealedEncoder<'a> {
 }
 
 impl SealedTransaction {
+    /// Values that go to their place in the data file.
+    pub(crate) fn in_place(&self) -> impl Iterator<Item = SealedPage> + '_ {
+        let pages = self.pages.iter().copied();
+        pages.filter(|page| page.in_place.is_some())
+    }
+
     /// Its page differences, to be encoded one after the other.
     pub(crate) fn encoder<'a>(&'a self, shared: &'a Shared) -> SealedEncoder<'a> {
         SealedEncoder {
@@ -62,7 +70,9 @@ impl SealedEncoder<'_> {
         let current = shared.frames.published(page.frame, pin);
         let delta = page.number.0 - self.last_page;
         let snapshot = self.sealed.transaction - 1;
-        if page.page_count == 1 {
+        if let Some(checksum) = page.in_place {
+            encode_in_place(delta, page.page_count, checksum, out);
+        } else if page.page_count == 1 {
             let previous = match page.is_new {
                 true => None,
                 false => Some(shared.committed_page(page.number, snapshot, pin)?),

@@ -49,6 +49,8 @@ pub(crate) struct SpaceSummary {
     cursor: usize,
     /// Runs of this many pages or more were looked for in vain since pages were last freed.
     no_run_of: u32,
+    /// Last transaction that may have freed pages of each section.
+    freed: Vec<u64>,
     /// Counts before each change since the outermost savepoint, if there is one.
     log: Option<Vec<(usize, u16)>>,
 }
@@ -127,8 +129,13 @@ impl SpaceMap {
 
 impl SpaceSummary {
     /// Reads the counts of all maps of a committed state of `page_count` pages. Damaged maps do not
-    /// keep an environment from opening: they have no free pages.
-    pub(crate) fn load(pages: &impl PageRead, page_count: u64) -> Result<Self, StorageError> {
+    /// keep an environment from opening: they have no free pages. `transaction` is the last one that
+    /// may have freed any.
+    pub(crate) fn load(
+        pages: &impl PageRead,
+        page_count: u64,
+        transaction: u64,
+    ) -> Result<Self, StorageError> {
         let mut summary = SpaceSummary {
             no_run_of: u32::MAX,
             ..SpaceSummary::default()
@@ -146,7 +153,29 @@ impl SpaceSummary {
             }
         }
         summary.free_pages = summary.sections.iter().map(|&count| u64::from(count)).sum();
+        summary.freed = vec![transaction; summary.sections.len()];
         Ok(summary)
+    }
+
+    /// Remembers what `older`, a summary of the same environment, knew of when pages were freed.
+    pub(super) fn keep_freed(&mut self, older: SpaceSummary) {
+        for (freed, known) in self.freed.iter_mut().zip(older.freed) {
+            *freed = known;
+        }
+    }
+
+    /// Whether pages that are free now were free in every state from `transaction` on.
+    pub(super) fn is_free_since(
+        &self,
+        page: PageNumber,
+        page_count: u32,
+        transaction: u64,
+    ) -> bool {
+        let last = page.0 + u64::from(page_count) - 1;
+        (page.0 / SECTION_PAGES..=last / SECTION_PAGES).all(|section| {
+            let freed = self.freed.get(to_usize(section));
+            freed.is_some_and(|&freed| freed <= transaction)
+        })
     }
 
     pub(super) fn start_undo(&mut self) -> SpaceUndo {
@@ -301,6 +330,7 @@ impl TransactionPages {
         page.header_mut().kind = PageKind::SpaceMap as u8;
         let section_count = self.space.sections.len() + SECTIONS_PER_GROUP;
         self.space.sections.resize(section_count, 0);
+        self.space.freed.resize(section_count, 0);
         self.page_count += 1;
         Ok(())
     }
@@ -335,6 +365,12 @@ impl TransactionPages {
         }
         self.set_free(group, positions, true)?;
         self.space.no_run_of = u32::MAX;
+        let transaction = self.snapshot + 1;
+        for section in number.0 / SECTION_PAGES..=(end - 1) / SECTION_PAGES {
+            if let Some(freed) = self.space.freed.get_mut(to_usize(section)) {
+                *freed = transaction;
+            }
+        }
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::pages::TransactionPages;
 use super::sealed::{SealedPage, SealedTransaction};
 use super::space::SpaceSummary;
-use crate::environment::{Completion, Environment, Shared};
+use crate::environment::{CHECKSUM_BYTES, Completion, Environment, Shared, Unsettled};
 use crate::error::StorageError;
 use crate::memory::{FrameId, PublishedPage};
 use crate::page::{PAGE_BYTES, Page, PageNumber, PageRead};
@@ -59,6 +59,14 @@ pub(crate) struct WriterState {
     pub(crate) catalog_root: TreeRoot,
     pub(crate) page_count: u64,
     pub(crate) space: SpaceSummary,
+}
+
+/// What a transaction needs to be sealed.
+struct Prepared {
+    reserved_journal_bytes: u64,
+    markers: Vec<PublishedPage>,
+    /// New runs that go to their place in the data file, by page number, with their page counts.
+    in_place: Vec<(PageNumber, u32)>,
 }
 
 struct OpenTree {
@@ -147,6 +155,7 @@ impl WriteTransaction {
             undo: Vec::new(),
             savepoint_count: 0,
             dirty_bytes: 0,
+            long_runs: Vec::new(),
         };
         Ok(WriteTransaction {
             pages,
@@ -505,7 +514,17 @@ impl WriteTransaction {
         mut self,
         completions: Vec<Completion>,
     ) -> Result<(), (StorageError, Vec<Completion>)> {
-        let (reserved_journal_bytes, markers) = match self.prepare_to_seal() {
+        let shared = Arc::clone(&self.pages.shared);
+        // Locked until the pipeline has the transaction: see `in_place`.
+        let mut unsettled = match self.pages.long_runs.is_empty() {
+            true => None,
+            false => Some(shared.in_place.lock()),
+        };
+        let Prepared {
+            reserved_journal_bytes,
+            markers,
+            in_place,
+        } = match self.prepare_to_seal(unsettled.as_deref_mut()) {
             Ok(prepared) => prepared,
             Err(error) => return Err((error, completions)),
         };
@@ -514,8 +533,7 @@ impl WriteTransaction {
             "a savepoint ends before its transaction"
         );
         let transaction = self.id().0;
-        let (pages, published) = self.publish(transaction, markers);
-        let shared = Arc::clone(&self.pages.shared);
+        let (pages, published) = self.publish(transaction, markers, &in_place);
         // Neither the drop of this transaction nor a rollback may touch what was published.
         self.before = None;
         let writer = WriterState {
@@ -539,9 +557,12 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Everything that can still fail: roots, room in the journal, markers of pages whose older
-    /// versions in memory must not reach the data file any more.
-    fn prepare_to_seal(&mut self) -> Result<(u64, Vec<PublishedPage>), StorageError> {
+    /// Everything that can still fail: roots, room in the journal and for values in place, markers
+    /// of pages whose older versions in memory must not reach the data file any more.
+    fn prepare_to_seal(
+        &mut self,
+        unsettled: Option<&mut Unsettled>,
+    ) -> Result<Prepared, StorageError> {
         if self.pages.shared.poison().is_some() {
             return Err(StorageError::Poisoned);
         }
@@ -562,10 +583,20 @@ impl WriteTransaction {
                 });
             }
         }
-        let payload_bytes_max =
-            self.pages.dirty_bytes + self.pages.dirty.len() * OPERATION_HEAD_BYTES_MAX;
-        match shared.journal.reserve(payload_bytes_max) {
-            Ok(reserved_bytes) => Ok((reserved_bytes, markers)),
+        let (in_place, reserved) = match unsettled {
+            Some(unsettled) => {
+                let in_place = self.runs_in_place(unsettled);
+                let reserved = self.reserve(unsettled, &in_place);
+                (in_place, reserved)
+            }
+            None => (Vec::new(), self.reserve_journal(0)),
+        };
+        match reserved {
+            Ok(reserved_journal_bytes) => Ok(Prepared {
+                reserved_journal_bytes,
+                markers,
+                in_place,
+            }),
             Err(error) => {
                 markers
                     .into_iter()
@@ -573,6 +604,59 @@ impl WriteTransaction {
                 Err(error)
             }
         }
+    }
+
+    /// New long runs whose pages nothing else can want any more, by page number.
+    fn runs_in_place(&self, unsettled: &Unsettled) -> Vec<(PageNumber, u32)> {
+        let shared = &self.pages.shared;
+        if !shared.may_write_in_place(unsettled) {
+            return Vec::new();
+        }
+        let settled = shared.in_place.settled();
+        let end_before = self.before.map_or(0, |(_, page_count)| page_count);
+        let mut runs: Vec<(PageNumber, u32)> = self
+            .pages
+            .long_runs
+            .iter()
+            .filter_map(|page| Some((*page, self.pages.dirty.get(page)?)))
+            .filter(|&(page, dirty)| {
+                let space = &self.pages.space;
+                let is_unused = page.0 >= end_before
+                    || space.is_free_since(page, dirty.page_count, settled)
+                    || is_planted(Planted::InPlaceAnywhere);
+                let is_long =
+                    dirty.page_count as usize * PAGE_BYTES >= shared.options.in_place_bytes_min;
+                dirty.is_new && is_long && is_unused
+            })
+            .map(|(page, dirty)| (page, dirty.page_count))
+            .collect();
+        runs.sort_unstable();
+        runs.dedup();
+        runs
+    }
+
+    /// Room in the journal for all but the runs in place, and in the data file for these.
+    fn reserve(
+        &self,
+        unsettled: &mut Unsettled,
+        in_place: &[(PageNumber, u32)],
+    ) -> Result<u64, StorageError> {
+        let pages: usize = in_place.iter().map(|&(_, pages)| pages as usize).sum();
+        let reserved = self.reserve_journal(pages * PAGE_BYTES)?;
+        if in_place.is_empty() {
+            return Ok(reserved);
+        }
+        let shared = &self.pages.shared;
+        shared
+            .claim_in_place(unsettled, in_place, self.id().0, self.pages.page_count)
+            .inspect_err(|_| shared.journal.release(reserved))?;
+        Ok(reserved)
+    }
+
+    fn reserve_journal(&self, in_place_bytes: usize) -> Result<u64, StorageError> {
+        let heads_bytes = self.pages.dirty.len() * OPERATION_HEAD_BYTES_MAX;
+        let payload_bytes_max = self.pages.dirty_bytes - in_place_bytes + heads_bytes;
+        self.pages.shared.journal.reserve(payload_bytes_max)
     }
 
     fn store_roots(&mut self) -> Result<(), StorageError> {
@@ -593,6 +677,7 @@ impl WriteTransaction {
         &mut self,
         transaction: u64,
         markers: Vec<PublishedPage>,
+        in_place: &[(PageNumber, u32)],
     ) -> (Vec<SealedPage>, Vec<(PageNumber, FrameId)>) {
         let shared = Arc::clone(&self.pages.shared);
         let mut dirty: Vec<_> = self.pages.dirty.drain().collect();
@@ -603,7 +688,12 @@ impl WriteTransaction {
             let bytes = shared.frames.owned_mut(&mut page.frame);
             let head = Page::from_bytes_mut(&mut bytes[..PAGE_BYTES]).expect("whole pages");
             head.header_mut().transaction_id.set(transaction);
-            sealed.push((number, page.page_count, page.is_new));
+            let is_in_place = in_place.binary_search(&(number, page.page_count)).is_ok();
+            let checksum = is_in_place.then(|| shared.checksum(number, bytes));
+            if let Some(checksum) = checksum {
+                bytes[..CHECKSUM_BYTES].copy_from_slice(&checksum.to_le_bytes());
+            }
+            sealed.push((number, page.page_count, page.is_new, checksum));
             versions.push(PublishedPage {
                 page: number,
                 frame: page.frame,
@@ -616,12 +706,15 @@ impl WriteTransaction {
         let pages = sealed
             .into_iter()
             .zip(&published)
-            .map(|((number, page_count, is_new), &(_, frame))| SealedPage {
-                number,
-                frame,
-                page_count,
-                is_new,
-            })
+            .map(
+                |((number, page_count, is_new, in_place), &(_, frame))| SealedPage {
+                    number,
+                    frame,
+                    page_count,
+                    is_new,
+                    in_place,
+                },
+            )
             .collect();
         (pages, published)
     }
@@ -635,7 +728,9 @@ impl Drop for WriteTransaction {
         self.pages.release_all();
         let shared = Arc::clone(&self.pages.shared);
         // The summary follows the maps; without them no free page is known, and the file grows.
-        let space = SpaceSummary::load(&self.pages, page_count).unwrap_or_default();
+        let snapshot = self.pages.snapshot;
+        let mut space = SpaceSummary::load(&self.pages, page_count, snapshot).unwrap_or_default();
+        space.keep_freed(std::mem::take(&mut self.pages.space));
         shared.return_writer(WriterState {
             transaction: self.pages.snapshot,
             catalog_root,

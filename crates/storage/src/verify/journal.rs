@@ -415,9 +415,18 @@ fn note_pages(mut payload: &[u8], live: &mut Live) -> Option<()> {
         payload = rest;
         let page_count = match kind {
             1 | 2 => 1,
-            3 | 4 => varint::take(&mut payload)?,
+            3..=5 => varint::take(&mut payload)?,
             _ => return None,
         };
+        if kind == 5 {
+            // It is in its place already, and has to be whole there.
+            payload = payload.get(8..)?;
+            let end = page.checked_add(page_count.min(GROUP_PAGES))?;
+            (page..end).for_each(|page| {
+                live.pending.remove(&page);
+            });
+            continue;
+        }
         let hash = u32_at(payload.get(..4)?, 0);
         payload = &payload[4..];
         let runs = payload;
