@@ -1,13 +1,14 @@
 //! Files, mapping, sync, clock, entropy and threads: the only crate that makes system calls.
 //!
 //! Everything above reaches the machine through [`Vfs`], so that a simulated disk can stand in.
-//! [`RealVfs`] is Linux. [`system`] answers what the machine allows, for diagnostics.
+//! [`RealVfs`] is Linux, [`MemoryVfs`] has no disk. [`system`] answers what the machine allows, for diagnostics.
 
 #![deny(unsafe_code)]
 
 mod buffer;
 mod error;
 mod map;
+mod memory;
 mod real;
 pub mod system;
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod write_back;
 pub use buffer::{AlignedBuffer, DIRECT_ALIGNMENT, check_direct_alignment};
 pub use error::{FileError, os_error_code};
 pub use map::{AnonymousRegion, ScratchMemory};
+pub use memory::MemoryVfs;
 pub use real::{Fallbacks, RealVfs};
 pub use thread::{SpawnError, ThreadLimit, spawn, spawn_scoped};
 pub use vfs::{DirectoryEntry, Durability, FileLock, Mapping, OpenMode, OpenOptions, Vfs, VfsFile};

@@ -1,5 +1,5 @@
-//! Address space: read-only maps of growing files, anonymous regions for the simulated disk, and
-//! memory for page versions.
+//! Address space: read-only maps of growing files, anonymous regions for files in memory and the
+//! simulated disk, and memory for page versions.
 //!
 //! `RealFile::map` makes a [`FileMapping`]; crate `sim` mirrors its files in [`AnonymousRegion`]s.
 //! Both reserve inaccessible address space once and open it up from the front.
@@ -311,6 +311,38 @@ impl AnonymousRegion {
         let source = self.checked_address(offset, buffer.len());
         // SAFETY: as for `write`, with the directions exchanged.
         unsafe { std::ptr::copy_nonoverlapping(source, buffer.as_mut_ptr(), buffer.len()) };
+    }
+
+    /// Makes bytes zero; whole machine pages among them give their memory back.
+    ///
+    /// # Panics
+    /// When the range is outside [`AnonymousRegion::len_bytes`].
+    pub fn clear(&self, offset: u64, len_bytes: u64) {
+        let _access = lock(&self.access);
+        let len_bytes = usize::try_from(len_bytes).expect("checked to be in the region below");
+        let start = self.checked_address(offset, len_bytes);
+        let page = rustix::param::page_size();
+        let before = (start.addr().next_multiple_of(page) - start.addr()).min(len_bytes);
+        let whole = (len_bytes - before) / page * page;
+        let after = len_bytes - before - whole;
+        for (skipped, count) in [(0, before), (before + whole, after)] {
+            // SAFETY: the part lies in the checked range.
+            let part = unsafe { start.add(skipped) };
+            // SAFETY: as for `write`: accessible, and no safe reference leads into the region.
+            unsafe { std::ptr::write_bytes(part, 0, count) };
+        }
+        if whole == 0 {
+            return;
+        }
+        // SAFETY: the part lies in the checked range.
+        let pages = unsafe { start.add(before) };
+        let advice = Advice::LinuxDontNeed;
+        // SAFETY: whole pages of private memory of ours, which read as zero from now on.
+        let freed = unsafe { rustix::mm::madvise(pages.cast(), whole, advice) };
+        if freed.is_err() {
+            // SAFETY: as above.
+            unsafe { std::ptr::write_bytes(pages, 0, whole) };
+        }
     }
 
     /// Address of `offset`, after checking that `len_bytes` from there are accessible.
