@@ -1,7 +1,8 @@
 //! Files, mapping, sync, clock, entropy and threads: the only crate that makes system calls.
 //!
 //! Everything above reaches the machine through [`Vfs`], so that a simulated disk can stand in.
-//! [`RealVfs`] is Linux, [`MemoryVfs`] has no disk. [`system`] answers what the machine allows, for diagnostics.
+//! [`RealVfs`] is Linux, [`MemoryVfs`] has no disk. [`system`] answers what the machine allows, for
+//! diagnostics.
 
 #![deny(unsafe_code)]
 

@@ -373,8 +373,8 @@ impl ScratchMemory {
     /// Length and alignment of a huge page.
     pub const ALIGNMENT: usize = 2 << 20;
 
-    /// `len_bytes` of memory, whole huge pages. With `is_huge` the machine is asked to clear and map
-    /// them as such, which takes a tenth of the time, at the price of being all or nothing.
+    /// `len_bytes` of memory, whole huge pages. With `is_huge` the machine is asked to map them as
+    /// such, with one fault each, at the price of being all or nothing.
     ///
     /// # Errors
     /// `OutOfMemory` when the machine gives none.

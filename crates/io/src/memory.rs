@@ -1,7 +1,7 @@
 //! Files in memory: the seam without a disk behind it, for databases that need not outlive their
 //! process.
 //!
-//! [`MemoryVfs`] is handed to the engine like `RealVfs`; clock and entropy are those of the machine.
+//! [`MemoryVfs`] is handed to the engine like `RealVfs`; clock and entropy are the machine's.
 //! A file is a vector until it is mapped, and from then on a region at a fixed address.
 //!
 //! Invariants:

@@ -2,8 +2,9 @@
 //!
 //! `open` makes or recovers one, `shared` is what all handles and threads share, `pipeline` writes
 //! sealed transactions, `merger` runs queued operations, `flush` moves committed pages into the
-//! data file, `in_place` writes large values there at once, `give_back` makes holes of free pages there, `recovery` reads the journal and `replay` applies it, `check`
-//! looks for damage, `meters` says what all that took.
+//! data file, `in_place` writes large values there at once, `give_back` makes holes of free pages
+//! there, `recovery` reads the journal and `replay` applies it, `check` looks for damage, `meters`
+//! says what all that took.
 
 mod check;
 mod error;

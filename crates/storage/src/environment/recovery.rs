@@ -24,7 +24,7 @@ use crate::page::{PAGE_BYTES, Page, PageNumber};
 use crate::planted::{Planted, is_planted};
 use crate::tree::TreeRoot;
 
-/// Records that are read before they are applied, and their bytes: enough to keep both threads busy.
+/// Records that are read before they are applied, and their bytes: enough for both threads.
 const AHEAD_RECORDS_MAX: usize = 64;
 const AHEAD_BYTES_MAX: u64 = 8 << 20;
 

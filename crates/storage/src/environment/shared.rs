@@ -1,7 +1,7 @@
 //! What all handles, transactions and threads of one environment share.
 //!
-//! Threads: see each field. Lock order: writer slot, then values in place, pipeline stage, growth, then
-//! the journal's own. A flush comes before values in place and growth.
+//! Threads: see each field. Lock order: writer slot or flush, values in place, pipeline stage,
+//! growth, the journal's own.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -129,8 +129,8 @@ impl SpaceMap {
 
 impl SpaceSummary {
     /// Reads the counts of all maps of a committed state of `page_count` pages. Damaged maps do not
-    /// keep an environment from opening: they have no free pages. `transaction` is the last one that
-    /// may have freed any.
+    /// keep an environment from opening: they have no free pages. `transaction` is the last one
+    /// that may have freed any.
     pub(crate) fn load(
         pages: &impl PageRead,
         page_count: u64,
