@@ -2,7 +2,8 @@
 
 use jackdaw_document::{BuildError, Builder, DocumentBuf, Object, Value};
 
-/// Names in entries that mean more than a field. A value of a field may be:
+/// Names in entries that mean more than a field. A field whose value the document does not have is
+/// left out of its entry; one that is null is null. A value of a field may be:
 /// - `{"$field": name, "$value": v, "$options": {"Indexing", "Storage", "TermVector"}}`: an entry's
 ///   own field of another name; also inside an array. Options that were not given are missing;
 ///   `Indexing` is one of `No`, `Search`, `Exact`, `Default`, `Storage` of `Yes`, `No`.

@@ -162,7 +162,11 @@ impl IndexMachine {
         host: &mut dyn IndexHost,
         emit: &mut dyn FnMut(DocumentBuf),
     ) -> Result<(), RunError> {
-        let arguments = [item, Argument::Value(Value::String(mode.name()))];
+        let arguments = [
+            item,
+            Argument::Value(Value::String(mode.name())),
+            Argument::Value(script.fields.root()),
+        ];
         let mut host = ScriptHost { host };
         let output = self.machines.with(&script.program, |machine| {
             machine.run(&mut host, &arguments, None, Wanted::Value)

@@ -50,6 +50,8 @@ function $collect(result, entries) {
   if (Array.isArray(result)) {
     for (const item of result) $collect(item, entries);
   } else {
+    // A field that is undefined is left out.
+    for (const name in result) if (result[name] === undefined) delete result[name];
     entries.push($plain(result));
   }
 }
@@ -93,7 +95,13 @@ function $keyFields(key) {
   return isPlain ? fields : null;
 }
 
-function $run(item, mode) {
+// An entry of a group: fields that the map left out are null, as they would be in a document.
+function $filled(entry, fields) {
+  for (const name of fields) if (!(name in entry)) entry[name] = null;
+  return entry;
+}
+
+function $run(item, mode, fields) {
   const found = $found;
   $found = [];
   if (mode === 'describe') {
@@ -105,7 +113,8 @@ function $run(item, mode) {
   const entries = [];
   if (mode === 'reduce') {
     const { key, f } = found[found.length - 1];
-    $collect(f({ key: key(item[0]), values: item }), entries);
+    const values = item.map((entry) => $filled(entry, fields));
+    $collect(f({ key: key(values[0]), values }), entries);
     return entries;
   }
   const input = mode === 'timeSeries' ? $series(item) : item;

@@ -7,7 +7,7 @@
 mod fields;
 mod host;
 
-use jackdaw_document::{Array, DocumentBuf, Value};
+use jackdaw_document::{Array, Builder, DocumentBuf, Value};
 
 pub(crate) use host::ScriptHost;
 
@@ -22,6 +22,8 @@ use crate::machine::{Machine, Wanted};
 use crate::program::Program;
 
 const INDEX_JS: &str = include_str!("index.js");
+/// What a run is given: what to map or reduce, how, and the fields of a reduce.
+const PARAMETERS: [&str; 3] = ["$item", "$mode", "$fields"];
 /// A collection that stands for all documents.
 const ALL_DOCUMENTS: &str = "@all_docs";
 
@@ -30,6 +32,8 @@ const ALL_DOCUMENTS: &str = "@all_docs";
 pub(crate) struct Script {
     /// As the machine runs it.
     pub(crate) program: Program,
+    /// Fields of a reduce: a list of names.
+    pub(crate) fields: DocumentBuf,
 }
 
 /// How a script is run.
@@ -122,7 +126,7 @@ pub(crate) fn compile_reduce(
     text: &str,
     sources: &[(String, String)],
 ) -> Result<(Script, ReduceFacts), CompileError> {
-    let script = Script::new(text, sources);
+    let mut script = Script::new(text, sources);
     let declared = script.describe(text)?;
     let [reduce] = declared.as_slice() else {
         return Err(refused(
@@ -145,7 +149,18 @@ pub(crate) fn compile_reduce(
         group_by,
         fields: fields::returned(text),
     };
+    script.fields = list_of(&[facts.group_by.as_slice(), &facts.fields].concat());
     Ok((script, facts))
+}
+
+fn list_of(names: &[String]) -> DocumentBuf {
+    let mut builder = Builder::new();
+    builder.begin_array();
+    for name in names {
+        builder.string(name);
+    }
+    let list = builder.end_array().finish();
+    list.expect("names in a text of limited length make a document")
 }
 
 fn refused(message: &str, text: &str) -> CompileError {
@@ -164,9 +179,10 @@ impl Script {
         Script {
             program: Program {
                 declarations,
-                parameters: vec!["$item".to_owned(), "$mode".to_owned()],
-                body: format!("{text}\n;return $run($item, $mode);"),
+                parameters: PARAMETERS.map(str::to_owned).to_vec(),
+                body: format!("{text}\n;return $run($item, $mode, $fields);"),
             },
+            fields: list_of(&[]),
         }
     }
 
@@ -181,7 +197,7 @@ impl Script {
         let of_script = |error| CompileError::of_script(error);
         let mut machine = Machine::new(&self.program, &limits).map_err(of_script)?;
         let mode = Argument::Value(Value::String(Mode::Describe.name()));
-        let arguments = [Argument::Nothing, mode];
+        let arguments = [Argument::Nothing, mode, Argument::Nothing];
         let output = machine.run(&mut NoHost, &arguments, None, Wanted::Value);
         let output = output.map_err(of_script)?;
         let list = output.value.root().as_array();
@@ -253,7 +269,7 @@ pub(crate) fn entries(
     output: &DocumentBuf,
     emit: &mut dyn FnMut(DocumentBuf),
 ) -> Result<(), ScriptError> {
-    let mut builder = jackdaw_document::Builder::new();
+    let mut builder = Builder::new();
     let list = output.root().as_array();
     for entry in list.iter().flat_map(Array::iter) {
         let Some(object) = entry.as_object() else {
