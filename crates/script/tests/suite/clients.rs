@@ -1,5 +1,5 @@
-//! Every shape of map and reduce that the tests of the official clients define, over documents of our
-//! own: what each declares, and which entries it gives.
+//! Every shape of map and reduce that the tests of the official clients define, over documents of
+//! our own: what each declares, and which entries it gives.
 
 use jackdaw_script::index::{MapSource, ReduceProgram};
 
@@ -155,8 +155,6 @@ const CASES: &[Case<'_>] = &[
     ),
     (
         "from order in docs.Orders\r\nwhere order.ShipTo.Location != null\r\nselect new\r\n{\r\n\
-            \"
-            \"
             order.Employee,\r\n    At = CreateSpatialField(order.ShipTo.Location.Latitude, \
             order.ShipTo.Location.Longitude)\r\n}",
         r#"{"Employee":"e/1","ShipTo":{"Location":{"Latitude":1,"Longitude":2}}}"#,
