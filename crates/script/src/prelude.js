@@ -163,6 +163,33 @@
   chargeFor(Object.getPrototypeOf(Int8Array.prototype), [...lists, 'set', 'subarray']);
   chargeFor(JSON, ['parse']);
 
+  // Dates are of UTC, whatever the zone of the machine is.
+  const MachineDate = Date;
+  const NO_ZONE = /^\d{4}-\d\d-\d\dT[\d:.]*$/;
+  globalThis.Date = class Date extends MachineDate {
+    constructor(...parts) {
+      const [first] = parts;
+      if (parts.length > 1) super(MachineDate.UTC(...parts));
+      else if (typeof first === 'string') super(NO_ZONE.test(first) ? first + 'Z' : first);
+      else super(...parts);
+    }
+    static parse(text) {
+      return new globalThis.Date(String(text)).getTime();
+    }
+    getTimezoneOffset() {
+      return 0;
+    }
+  };
+  const parts = ['Date', 'Day', 'FullYear', 'Hours', 'Milliseconds', 'Minutes', 'Month', 'Seconds'];
+  for (const part of parts) {
+    for (const verb of ['get', 'set']) {
+      const method = MachineDate.prototype[verb + 'UTC' + part];
+      if (method !== undefined) {
+        Object.defineProperty(globalThis.Date.prototype, verb + part, { value: method });
+      }
+    }
+  }
+
   // No text becomes code.
   const makers = [function () {}, async function () {}, function* () {}, async function* () {}];
   for (const maker of makers) {

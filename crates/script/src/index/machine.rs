@@ -14,7 +14,7 @@ use crate::index::host::IndexHost;
 use crate::index::item::IndexedDocument;
 use crate::index::javascript::{self, Mode, Script, ScriptHost};
 use crate::index::linq::Compiled;
-use crate::index::native::{self, Budget};
+use crate::index::native;
 use crate::index::program::{MapCode, MapProgram, ReduceCode, ReduceProgram};
 use crate::input::Argument;
 use crate::limits::ScriptLimits;
@@ -23,6 +23,9 @@ use crate::machines::Machines;
 
 /// Realms of JavaScript kept: the maps and the reduce of an index, and some more.
 const MACHINES_MAX: usize = 16;
+
+/// An arena of more is given back after a run.
+const ARENA_KEPT_BYTES: usize = 1 << 20;
 
 /// See the file head.
 pub struct IndexMachine {
@@ -114,18 +117,21 @@ impl IndexMachine {
         host: &mut dyn IndexHost,
         emit: &mut dyn FnMut(DocumentBuf),
     ) -> Result<(), RunError> {
-        let budget = Budget::new(self.limits);
         let root = match input {
             Input::One(document) => native::root_of(document, &self.arena),
             Input::Entries(entries) => native::root_of_entries(entries, &self.arena),
         };
         let (expression, slot_count) = (&compiled.expression, compiled.slot_count);
-        let outcome = native::run(expression, slot_count, root, &self.arena, budget, host);
+        let outcome = native::run(expression, slot_count, root, &self.arena, self.limits, host);
         let outcome = outcome.and_then(|results| {
             native::entries(results, &mut self.builder, emit).map_err(RunError::Document)
         });
         self.builder.clear();
-        self.arena.reset();
+        // A large document must not take the memory of those behind it.
+        match self.arena.allocated_bytes() > ARENA_KEPT_BYTES {
+            true => self.arena = Bump::new(),
+            false => self.arena.reset(),
+        }
         outcome
     }
 

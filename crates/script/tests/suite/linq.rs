@@ -500,6 +500,15 @@ fn additional_sources_are_called() {
         mapped_by(&map, "{}"),
         [r#"{"n":"Mr. ","old":false,"older":false}"#]
     );
+    let people = "using System;\nusing Raven.Documents;\nnamespace ETIS\n{\n\
+        public static class PeopleUtil\n{\n\
+        public static string CalculateEmail(string name, uint age)\n{\n\
+        return $\"{name}.{age}@example.org\";\n}\n}\n}";
+    let people = [("PeopleUtil".to_owned(), people.to_owned())];
+    let text = "docs.People.Select(p => new { Email = PeopleUtil.CalculateEmail(p.Name, p.Age) })";
+    let map = MapProgram::compile(text, &people).unwrap();
+    let entry = r#"{"Email":"a.3@example.org"}"#;
+    assert_eq!(mapped_by(&map, r#"{"Name":"a","Age":3}"#), [entry]);
     let looping = [(
         "L".to_owned(),
         "static class L { static int F(int x) => F(x - 1); \
@@ -624,4 +633,72 @@ fn nesting_and_work_have_limits() {
         error.contains("memory") || error.contains("steps"),
         "{error}"
     );
+}
+
+#[test]
+fn what_is_shared_is_not_gone_through_for_nothing() {
+    // Each is an object of a few lines that would be gigabytes when it is written or compared.
+    let doubling = (0..40).map(|n| format!("let s{} = new [] {{ s{n}, s{n} }} ", n + 1));
+    let doubling = doubling.collect::<String>();
+    let text = "Enumerable.Repeat(c.s, 100000)";
+    for end in [
+        "s40".to_owned(),
+        "x = \"\" + s40".to_owned(),
+        "x = s40.Equals(s40)".to_owned(),
+        "x = new [] { s40 }.Distinct()".to_owned(),
+        "x = new [] { s40, 1 }.GroupBy(s => s).Count()".to_owned(),
+        "x = s40 == s39".to_owned(),
+        format!("x = {text}"),
+        format!("x = string.Join(\",\", {text})"),
+        format!("x = {text}.Select(s => c.l).Distinct()"),
+    ] {
+        let map = format!("from c in docs.Cs let s0 = c.s {doubling} select new {{ {end} }}");
+        let long = "long ".repeat(300);
+        let error = map_error(
+            &map,
+            &format!(r#"{{"s":"{long}","l":["{long}","{long}"]}}"#),
+        );
+        let is_refused = ["memory", "steps", "longer than"]
+            .iter()
+            .any(|word| error.contains(word));
+        assert!(is_refused, "{end}: {error}");
+    }
+    // A document behind one that needed much has all of the memory again.
+    let map = compile("from c in docs.Cs select new { n = Enumerable.Repeat(c.a, c.n).Count() }");
+    let mut world = IndexWorld::default();
+    let large = format!(r#"{{"a":"{}","n":100000}}"#, "x".repeat(1000));
+    for _ in 0..10 {
+        assert_eq!(
+            world.of_document(&map, &large).unwrap(),
+            [r#"{"n":100000}"#]
+        );
+    }
+}
+
+#[test]
+fn the_deepest_program_fits_on_a_small_stack() {
+    // Functions that call one another, each as deep as it may be.
+    let mut source = String::from("static class F { static int F0(int x) => x; ");
+    for n in 1..8 {
+        let open = "new [] { 1 }.Select(a => ".repeat(15);
+        let close = ").First()".repeat(15);
+        source += &format!(
+            "static int F{n}(int x) => {open}(1 + F{}(x)){close}; ",
+            n - 1
+        );
+    }
+    source += "}";
+    let sources = [("F".to_owned(), source)];
+    let calls = (1..8)
+        .map(|n| format!("x{n} = F.F{n}(1)"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let text = format!("from c in docs.Cs select new {{ {calls} }}");
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    let entries = thread.spawn(move || {
+        let map = MapProgram::compile(&text, &sources).unwrap();
+        mapped_by(&map, "{}")
+    });
+    let entries = entries.unwrap().join().unwrap();
+    assert!(entries[0].ends_with(r#""x7":8}"#), "{entries:?}");
 }

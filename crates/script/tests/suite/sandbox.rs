@@ -52,6 +52,37 @@ fn there_is_nothing_of_a_host_to_find() {
 }
 
 #[test]
+fn dates_are_of_utc() {
+    for (script, expected) in [
+        (
+            "new Date(2024, 1, 29, 12).toISOString()",
+            r#""2024-02-29T12:00:00.000Z""#,
+        ),
+        ("new Date('2024-02-29T12:00:00.0000000').getHours()", "12"),
+        ("new Date('2024-02-29T12:00:00+02:00').getHours()", "10"),
+        (
+            "new Date(0).getTimezoneOffset() + new Date(0).getHours()",
+            "0",
+        ),
+        ("new Date(0) instanceof Date", "true"),
+        (
+            "typeof Date.now() + typeof Date.UTC(2024, 1)",
+            r#""numbernumber""#,
+        ),
+        (
+            "const d = new Date(0); d.setHours(3); d.getTime()",
+            "10800000",
+        ),
+    ] {
+        let script = match script.split_once("; d.getTime()") {
+            Some((before, _)) => format!("(() => {{ {before}; return d.getTime() }})()"),
+            None => script.to_owned(),
+        };
+        assert_eq!(value("{}", &script), expected, "{script}");
+    }
+}
+
+#[test]
 fn a_run_leaves_nothing_for_the_next() {
     let scripts = [
         "this.x = [typeof leak, globalThis.leak]; leak = 1; globalThis.leak2 = 2",

@@ -7,6 +7,8 @@ use crate::index::native::{Argument, Expression, Lambda, Method, Sequence, Suffi
 
 /// Arguments of one call.
 const ARGUMENTS_MAX: usize = 256;
+/// Members and calls behind one value.
+const SUFFIXES_MAX: usize = 500;
 
 impl Parser<'_> {
     /// What follows a dot: a member or a call.
@@ -16,8 +18,19 @@ impl Parser<'_> {
         suffixes: &mut Vec<Suffix>,
     ) -> Result<(), CompileError> {
         let start = self.at;
+        if suffixes.len() >= SUFFIXES_MAX {
+            return self.refuse(&format!(
+                "more than {SUFFIXES_MAX} members and calls in a row"
+            ));
+        }
         let name = self.name()?;
         self.skip_generic_arguments();
+        if name == "Value" && self.is_sign(0, "(") {
+            // `metadata.Value<string>("Name")`.
+            self.advance();
+            suffixes.push(Suffix::Index(self.expression()?));
+            return self.expect(")");
+        }
         if !self.is_sign(0, "(") {
             suffixes.push(Suffix::Member(Box::from(name)));
             return Ok(());
@@ -93,6 +106,9 @@ impl Parser<'_> {
     ) -> Result<(), CompileError> {
         let is_order =
             is_order(method) || matches!(method, Sequence::ThenBy | Sequence::ThenByDescending);
+        if !is_order {
+            return Ok(());
+        }
         let is_sequence = |suffix: &Suffix| matches!(suffix, Suffix::Sequence(..));
         let is_over_documents = match base {
             Expression::Root => before.iter().all(is_sequence),
@@ -101,7 +117,7 @@ impl Parser<'_> {
             }
             _ => false,
         };
-        match is_order && is_over_documents {
+        match is_over_documents {
             true => Err(self.order_error(start)),
             false => Ok(()),
         }

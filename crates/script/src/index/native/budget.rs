@@ -15,16 +15,18 @@ const STEPS_A_LOOK: u64 = 10_000;
 const BYTES_A_STEP: usize = 64;
 
 /// What is left of the limits.
-pub(crate) struct Budget {
+pub(crate) struct Budget<'a> {
     limits: ScriptLimits,
+    arena: &'a Bump,
     steps: u64,
     next_look: u64,
 }
 
-impl Budget {
-    pub(crate) fn new(limits: ScriptLimits) -> Budget {
+impl<'a> Budget<'a> {
+    pub(crate) fn new(limits: ScriptLimits, arena: &'a Bump) -> Budget<'a> {
         Budget {
             limits,
+            arena,
             steps: 0,
             next_look: STEPS_A_LOOK,
         }
@@ -40,22 +42,26 @@ impl Budget {
         self.look(host)
     }
 
-    /// Takes the steps of going through, or making, `len_bytes` in `arena`.
+    /// Takes the steps of going through, or making, `len_bytes`.
     pub(crate) fn charge(
         &mut self,
         len_bytes: usize,
-        arena: &Bump,
         host: &mut dyn IndexHost,
     ) -> Result<(), RunError> {
-        let used = arena.allocated_bytes();
-        if used.saturating_add(len_bytes) > self.limits.memory_bytes_max {
-            let limit = self.limits.memory_bytes_max;
-            return Err(RunError::Document(format!(
-                "The program needs more than the {limit} bytes of memory that it may use"
-            )));
-        }
+        self.check_memory(len_bytes)?;
         self.steps += (len_bytes / BYTES_A_STEP) as u64;
         self.step(host)
+    }
+
+    fn check_memory(&self, more_bytes: usize) -> Result<(), RunError> {
+        let limit = self.limits.memory_bytes_max;
+        let used = self.arena.allocated_bytes();
+        if used.saturating_add(more_bytes) <= limit {
+            return Ok(());
+        }
+        Err(RunError::Document(format!(
+            "The program needs more than the {limit} bytes of memory that it may use"
+        )))
     }
 
     fn look(&mut self, host: &mut dyn IndexHost) -> Result<(), RunError> {
@@ -66,6 +72,7 @@ impl Budget {
                  does less for each"
             )));
         }
+        self.check_memory(0)?;
         self.next_look = self.steps + STEPS_A_LOOK;
         if host.is_over() {
             return Err(RunError::Document(

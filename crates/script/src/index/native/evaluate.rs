@@ -13,11 +13,15 @@ use super::convert;
 use super::expression::{
     Clause, Constant, Expression, Lambda, Operator, Part, Query, QueryEnd, Routine, Suffix,
 };
-use super::format::{format_value, text_of};
+use super::format::format_value;
 use super::value::{Date, Names, Record, Value};
 use crate::host::HostError;
 use crate::index::error::RunError;
 use crate::index::host::IndexHost;
+use crate::limits::ScriptLimits;
+
+/// Values made at once that are charged for; fewer are part of a step.
+const MANY: usize = 8;
 
 /// What an expression gives.
 pub(crate) type Outcome<'a> = Result<Value<'a>, RunError>;
@@ -26,7 +30,7 @@ pub(crate) type Outcome<'a> = Result<Value<'a>, RunError>;
 pub(crate) struct Run<'a, 'h> {
     pub(crate) arena: &'a Bump,
     pub(crate) host: &'h mut dyn IndexHost,
-    pub(crate) budget: Budget,
+    pub(crate) budget: Budget<'a>,
     /// Variables.
     pub(crate) slots: &'a mut [Value<'a>],
     /// See [`Expression::Root`].
@@ -39,18 +43,21 @@ pub(crate) fn run<'a>(
     slot_count: usize,
     root: Value<'a>,
     arena: &'a Bump,
-    budget: Budget,
+    limits: ScriptLimits,
     host: &mut dyn IndexHost,
 ) -> Outcome<'a> {
     let slots = arena.alloc_slice_fill_copy(slot_count, Value::Missing);
     let mut run = Run {
         arena,
         host,
-        budget,
+        budget: Budget::new(limits, arena),
         slots,
         root,
     };
-    run.value(program)
+    let results = run.value(program)?;
+    // What is written out may be longer than what was made: parts may stand in it often.
+    run.weigh(results, limits.memory_bytes_max)?;
+    Ok(results)
 }
 
 /// The document fails with this message.
@@ -133,6 +140,9 @@ impl<'a> Run<'a, '_> {
         &mut self,
         expressions: &'a [Expression],
     ) -> Result<&'a [Value<'a>], RunError> {
+        if expressions.len() >= MANY {
+            self.charge(expressions.len() * std::mem::size_of::<Value<'_>>())?;
+        }
         let mut values = ArenaVec::with_capacity_in(expressions.len(), self.arena);
         for expression in expressions {
             values.push(self.value(expression)?);
@@ -161,7 +171,7 @@ impl<'a> Run<'a, '_> {
 
     /// Takes the steps of going through, or making, so many bytes.
     pub(crate) fn charge(&mut self, len_bytes: usize) -> Result<(), RunError> {
-        self.budget.charge(len_bytes, self.arena, &mut *self.host)
+        self.budget.charge(len_bytes, &mut *self.host)
     }
 
     /// A text that was made, in the arena.
@@ -226,7 +236,8 @@ impl<'a> Run<'a, '_> {
         let mut names = ArenaVec::new_in(self.arena);
         let mut values = ArenaVec::new_in(self.arena);
         for (key, value) in entries {
-            let key = text_of(self.value(key)?);
+            let key = self.value(key)?;
+            let key = self.plain(key)?;
             let name: &'a str = self.arena.alloc_str(&key);
             names.push(name);
             values.push(self.value(value)?);
@@ -259,6 +270,8 @@ impl<'a> Run<'a, '_> {
                 return self.concatenate(left, right);
             }
         }
+        self.weigh(left, usize::MAX)?;
+        self.weigh(right, usize::MAX)?;
         arithmetic::operate(operator, left, right).or_else(refuse)
     }
 
@@ -274,7 +287,7 @@ impl<'a> Run<'a, '_> {
                 both.push_str(right);
                 return Ok(Value::Text(both.into_bump_str()));
             }
-            (left, right) => (text_of(left), text_of(right)),
+            (left, right) => (self.plain(left)?, self.plain(right)?),
         };
         self.text(&(left + &right))
     }
@@ -315,6 +328,7 @@ impl<'a> Run<'a, '_> {
         let mut known = super::sequences::Known::default();
         let mut open = vec![start];
         while let Some(value) = open.pop() {
+            self.weigh(value, usize::MAX)?;
             if value.is_nothing() || !known.insert(value) {
                 continue;
             }
@@ -405,7 +419,7 @@ impl<'a> Run<'a, '_> {
         text: &mut String,
     ) -> Result<(), RunError> {
         let formatted = match format {
-            None => text_of(value),
+            None => self.plain(value)?,
             Some(format) => match format_value(value, format) {
                 Some(text) => text,
                 None => return refuse(format!("{} has no format '{format}'", value.kind())),

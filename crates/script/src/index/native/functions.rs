@@ -60,9 +60,11 @@ impl<'a> Run<'a, '_> {
                     match argument {
                         Value::List(_) | Value::Array(_) => {
                             let items = self.items(*argument)?;
-                            items.iter().for_each(|item| text.push_str(&text_of(*item)));
+                            for item in items {
+                                text.push_str(&self.plain(*item)?);
+                            }
                         }
-                        other => text.push_str(&text_of(*other)),
+                        other => text.push_str(&self.plain(*other)?),
                     }
                     self.charge(text.len())?;
                 }
@@ -70,6 +72,8 @@ impl<'a> Run<'a, '_> {
             }
             F::Compare => Ok(Value::Long(sorting_order(first, second) as i64)),
             F::SameText => {
+                self.weigh(first, usize::MAX)?;
+                self.weigh(second, usize::MAX)?;
                 let same = match (first, second, argument(2)) {
                     (Value::Text(left), Value::Text(right), Value::Text(option))
                         if option.ends_with("IgnoreCase") =>
@@ -104,7 +108,7 @@ impl<'a> Run<'a, '_> {
                 convert::cast(value, target, self.arena).or_else(refuse)
             }
             F::Range | F::Repeat => self.repeated(function, first, second),
-            _ => mathematics(function, first, second),
+            _ => mathematics(function, first, second, argument(2)),
         }
     }
 
@@ -160,7 +164,8 @@ impl<'a> Run<'a, '_> {
 
     fn create_field(&mut self, arguments: &[Value<'a>]) -> Outcome<'a> {
         let argument = |at: usize| arguments.get(at).copied().unwrap_or(Value::Missing);
-        let name = self.text(&text_of(argument(0)))?;
+        let name = self.plain(argument(0))?;
+        let name = self.text(&name)?;
         let options = match (argument(2), argument(3)) {
             (Value::Bool(is_stored), is_analyzed) => {
                 let storage = Value::Text(if is_stored { "Yes" } else { "No" });
@@ -242,7 +247,7 @@ impl<'a> Run<'a, '_> {
     }
 
     fn join(&mut self, arguments: &'a [Value<'a>]) -> Outcome<'a> {
-        let separator = text_of(arguments.first().copied().unwrap_or(Value::Null));
+        let separator = self.plain(arguments.first().copied().unwrap_or(Value::Null))?;
         let rest = arguments.get(1..).unwrap_or(&[]);
         let items = match rest {
             [one] => self.items(*one)?,
@@ -253,7 +258,7 @@ impl<'a> Run<'a, '_> {
             if at > 0 {
                 text.push_str(&separator);
             }
-            let item = text_of(*item);
+            let item = self.plain(*item)?;
             self.charge(item.len() + separator.len())?;
             text.push_str(&item);
         }
@@ -383,7 +388,12 @@ fn span_of(days: i64, hours: i64, minutes: i64, seconds: i64, milliseconds: i64)
     })
 }
 
-fn mathematics<'a>(function: Function, first: Value<'a>, second: Value<'a>) -> Outcome<'a> {
+fn mathematics<'a>(
+    function: Function,
+    first: Value<'a>,
+    second: Value<'a>,
+    third: Value<'a>,
+) -> Outcome<'a> {
     use Function as F;
     if matches!(function, F::Minimum | F::Maximum) {
         if first.is_nothing() || second.is_nothing() {
@@ -410,7 +420,7 @@ fn mathematics<'a>(function: Function, first: Value<'a>, second: Value<'a>) -> O
     let double = number.to_f64();
     Ok(match function {
         F::Abs | F::Round | F::Floor | F::Ceiling | F::Truncate => {
-            rounded(function, number, second)
+            rounded(function, number, [second, third])
         }
         F::Sign => Value::Long(match number {
             Number::Long(long) => long.signum(),
@@ -434,9 +444,12 @@ fn mathematics<'a>(function: Function, first: Value<'a>, second: Value<'a>) -> O
 }
 
 /// Rounds exactly, by decimals; of two nearest ones to the even, as C# does unless told.
-fn rounded<'a>(function: Function, number: Number, argument: Value<'a>) -> Value<'a> {
+fn rounded<'a>(function: Function, number: Number, arguments: [Value<'a>; 2]) -> Value<'a> {
     use rust_decimal::RoundingStrategy as R;
-    let digits = match argument {
+    let is_away = arguments
+        .iter()
+        .any(|one| one.as_text() == Some("AwayFromZero"));
+    let digits = match arguments[0] {
         Value::Long(digits) => u32::try_from(digits.clamp(0, 28)).unwrap_or(0),
         _ => 0,
     };
@@ -456,9 +469,7 @@ fn rounded<'a>(function: Function, number: Number, argument: Value<'a>) -> Value
         Function::Floor => decimal.floor(),
         Function::Ceiling => decimal.ceil(),
         Function::Truncate => decimal.trunc(),
-        _ if argument.as_text() == Some("AwayFromZero") => {
-            decimal.round_dp_with_strategy(digits, R::MidpointAwayFromZero)
-        }
+        _ if is_away => decimal.round_dp_with_strategy(digits, R::MidpointAwayFromZero),
         _ => decimal.round_dp_with_strategy(digits, R::MidpointNearestEven),
     };
     match number {

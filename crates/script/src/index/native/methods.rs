@@ -26,7 +26,11 @@ impl<'a> Run<'a, '_> {
         match method {
             M::Same => return Ok(value),
             M::Boost => return Ok(self.boosted(value, first)),
-            M::Equals => return Ok(Value::Bool(equals(value, arguments))),
+            M::Equals => {
+                self.weigh(value, usize::MAX)?;
+                self.weigh(first, usize::MAX)?;
+                return Ok(Value::Bool(equals(value, arguments)));
+            }
             M::GetValueOrDefault => {
                 return Ok(match (value.is_nothing(), arguments.is_empty()) {
                     (false, _) => value,
@@ -38,6 +42,7 @@ impl<'a> Run<'a, '_> {
                 let mut found = false;
                 for item in self.items(value)? {
                     self.step()?;
+                    self.weigh(*item, usize::MAX)?;
                     found |= are_equal(*item, first);
                 }
                 return Ok(Value::Bool(found));
@@ -73,7 +78,7 @@ impl<'a> Run<'a, '_> {
                 refuse(format!("{} has no method {method:?}", value.kind()))
             }
             other => {
-                let text = text_of(other);
+                let text = self.plain(other)?;
                 let text: &'a str = self.arena.alloc_str(&text);
                 self.text_method(method, text, arguments)
             }
@@ -92,7 +97,7 @@ impl<'a> Run<'a, '_> {
                     }
                 }
             }
-            _ => text_of(value),
+            _ => self.plain(value)?,
         };
         self.text(&text)
     }

@@ -21,8 +21,8 @@ mod sequences;
 mod texts;
 mod time;
 mod value;
+mod weight;
 
-pub(crate) use budget::Budget;
 pub(crate) use emit::entries;
 pub(crate) use evaluate::run;
 pub(crate) use expression::*;

@@ -29,6 +29,12 @@ pub(crate) struct Known<'a> {
 impl<'a> Known<'a> {
     /// The slot of the value that equals `value`, and whether it is new.
     fn slot(&mut self, value: Value<'a>) -> (usize, bool) {
+        // Entries of a group mostly have the key of the one before.
+        if let Some(last) = self.values.last()
+            && are_equal(*last, value)
+        {
+            return (self.values.len() - 1, false);
+        }
         let mut hasher = std::hash::DefaultHasher::new();
         hash_value(value, &mut hasher);
         let same = self.slots.entry(hasher.finish()).or_default();
@@ -169,6 +175,7 @@ impl<'a> Run<'a, '_> {
                         Some(key) => self.apply(key, &[*item])?,
                         None => *item,
                     };
+                    self.weigh(key, usize::MAX)?;
                     if known.insert(key) {
                         kept.push(*item);
                     }
@@ -251,7 +258,8 @@ impl<'a> Run<'a, '_> {
             (Sequence::ToDictionary, Some(key)) => {
                 let mut names = ArenaVec::new_in(self.arena);
                 for item in items {
-                    let name = text_of(self.apply(key, &[*item])?);
+                    let name = self.apply(key, &[*item])?;
+                    let name = self.plain(name)?;
                     let name: &'a str = self.arena.alloc_str(&name);
                     names.push(name);
                     results.push(match lambda(1) {
@@ -487,6 +495,7 @@ impl<'a> Run<'a, '_> {
         if matches!(method, Sequence::Intersect | Sequence::Except) {
             for item in other {
                 self.step()?;
+                self.weigh(*item, usize::MAX)?;
                 others.insert(*item);
             }
         }
@@ -494,6 +503,7 @@ impl<'a> Run<'a, '_> {
         let second = if both { other } else { &[] };
         for item in items.iter().chain(second) {
             self.step()?;
+            self.weigh(*item, usize::MAX)?;
             let is_kept = match method {
                 Sequence::Concat => true,
                 Sequence::Union => seen.insert(*item),
@@ -513,6 +523,7 @@ impl<'a> Run<'a, '_> {
         let mut members: Vec<Vec<Value<'a>>> = Vec::new();
         for (key, element) in keys.iter().zip(elements) {
             self.step()?;
+            self.weigh(*key, usize::MAX)?;
             let (slot, is_new) = known.slot(*key);
             if is_new {
                 members.push(Vec::new());
@@ -542,6 +553,12 @@ fn are_equal_at(left: Value<'_>, right: Value<'_>, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else {
         return false;
     };
+    if let (Value::Record(left), Value::Record(right)) = (left, right)
+        && left.has_names_of(right)
+    {
+        let mut pairs = left.values.iter().zip(right.values);
+        return pairs.all(|(left, right)| is_same(*left, *right, depth));
+    }
     if let (Some(left), Some(right)) = (elements(left), elements(right)) {
         let mut pairs = left.iter().zip(&right);
         return left.len() == right.len()
@@ -558,11 +575,17 @@ fn are_equal_at(left: Value<'_>, right: Value<'_>, depth: usize) -> bool {
 }
 
 fn is_same(left: Value<'_>, right: Value<'_>, depth: usize) -> bool {
-    let is_container = |value: Value<'_>| elements(value).is_some() || named(value).is_some();
     match is_container(left) && is_container(right) {
         true => are_equal_at(left, right, depth),
         false => !is_container(left) && !is_container(right) && are_equal(left, right),
     }
+}
+
+fn is_container(value: Value<'_>) -> bool {
+    matches!(
+        value,
+        Value::Array(_) | Value::List(_) | Value::Group(_) | Value::Object(_) | Value::Record(_)
+    )
 }
 
 fn elements<'a>(value: Value<'a>) -> Option<Vec<Value<'a>>> {
@@ -601,7 +624,7 @@ fn hash_at(value: Value<'_>, hasher: &mut impl Hasher, depth: usize) {
     if let Some(elements) = elements(value) {
         hasher.write_usize(elements.len());
         for element in elements {
-            match self::elements(element).is_some() || named(element).is_some() {
+            match is_container(element) {
                 true => hash_at(element, hasher, depth),
                 false => hash_value(element, hasher),
             }
@@ -610,7 +633,7 @@ fn hash_at(value: Value<'_>, hasher: &mut impl Hasher, depth: usize) {
         fields.sort_by_key(|field| field.0);
         for (name, value) in fields {
             hasher.write(name.as_bytes());
-            match elements(value).is_some() || named(value).is_some() {
+            match is_container(value) {
                 true => hash_at(value, hasher, depth),
                 false => hash_value(value, hasher),
             }

@@ -56,7 +56,7 @@ impl<'a> Run<'a, '_> {
         use Method as M;
         self.charge(text.len())?;
         let first = arguments.first().copied().unwrap_or(Value::Missing);
-        let pattern = text_of(first);
+        let pattern = self.plain(first)?;
         let ignores_case = ignores_case(arguments);
         Ok(match method {
             M::ToLower => return self.text(&text.to_lowercase()),
@@ -86,7 +86,8 @@ impl<'a> Run<'a, '_> {
             M::EndsWith => Value::Bool(text.ends_with(&pattern)),
             M::Replace => {
                 let with = arguments.get(1).copied().unwrap_or(Value::Missing);
-                return self.replace(text, &pattern, &text_of(with));
+                let with = self.plain(with)?;
+                return self.replace(text, &pattern, &with);
             }
             M::Split => return self.split(text, arguments),
             M::PadLeft | M::PadRight => return self.pad(method, text, arguments),
@@ -118,7 +119,8 @@ impl<'a> Run<'a, '_> {
             Method::Substring => Ok(Value::Text(&text[from..to])),
             Method::Remove => self.text(&format!("{}{}", &text[..from], &text[to..])),
             _ => {
-                let inserted = text_of(arguments.get(1).copied().unwrap_or(Value::Missing));
+                let inserted = arguments.get(1).copied().unwrap_or(Value::Missing);
+                let inserted = self.plain(inserted)?;
                 self.text(&format!("{}{inserted}{}", &text[..from], &text[from..]))
             }
         }
@@ -221,35 +223,30 @@ fn ignores_case(arguments: &[Value<'_>]) -> bool {
 }
 
 fn find(text: &str, pattern: &str, ignores_case: bool) -> Option<usize> {
-    match ignores_case {
-        false => text.find(pattern),
-        true => {
-            // Lowering may change lengths: the position is that in the text as it is.
-            let pattern = pattern.to_lowercase();
-            let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-            let lowered = text.to_lowercase();
-            match lowered.len() == text.len() {
-                true => lowered.find(&pattern),
-                false => {
-                    let mut starts = starts.take(MIXED_MAX);
-                    starts.find(|at| text[*at..].to_lowercase().starts_with(&pattern))
-                }
-            }
-        }
+    if !ignores_case {
+        return text.find(pattern);
     }
+    // Lowering may change lengths: the position is that in the text as it is.
+    let mut lowered = String::with_capacity(text.len());
+    let mut starts = Vec::new();
+    for (at, character) in text.char_indices() {
+        starts.push((lowered.len(), at));
+        lowered.extend(character.to_lowercase());
+    }
+    let found = lowered.find(&pattern.to_lowercase())?;
+    let slot = starts.partition_point(|(lowered_at, _)| *lowered_at <= found);
+    Some(slot.checked_sub(1).map_or(0, |slot| starts[slot].1))
 }
-
-/// Positions tried in a text whose length depends on its case.
-const MIXED_MAX: usize = 1000;
 
 fn trim<'a>(method: Method, text: &'a str, arguments: &[Value<'a>]) -> &'a str {
     let mut characters = String::new();
     for argument in arguments {
         match argument {
             Value::Text(text) => characters.push_str(text),
-            Value::List(list) => list
-                .iter()
-                .for_each(|item| characters.push_str(&text_of(*item))),
+            Value::List(list) => {
+                let texts = list.iter().filter_map(|item| item.as_text());
+                texts.for_each(|text| characters.push_str(text));
+            }
             _ => {}
         }
     }

@@ -80,6 +80,14 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Whether both were made by one expression.
+    pub(crate) fn has_names_of(self, other: Record<'_>) -> bool {
+        match (self.names, other.names) {
+            (Names::Known(left), Names::Known(right)) => std::ptr::eq(left, right),
+            _ => false,
+        }
+    }
+
     pub(crate) fn get(self, name: &str) -> Option<Value<'a>> {
         let slot = match self.names {
             Names::Known(names) => names.iter().position(|known| **known == *name),
