@@ -417,7 +417,7 @@ impl Database {
         );
     }
 
-    fn run<T: Send + 'static>(
+    pub(crate) fn run<T: Send + 'static>(
         &self,
         operation: impl FnOnce(&mut WriteTransaction, &Core) -> Result<(T, Applied), WriteError>
         + Send

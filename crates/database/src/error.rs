@@ -8,7 +8,7 @@
 
 use jackdaw_storage::{OpenError as StorageOpenError, StorageError};
 
-use jackdaw_query::DocumentNumber;
+use jackdaw_query::{DocumentNumber, QueryError};
 
 /// Why documents could not be read. Nothing was changed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -200,6 +200,23 @@ pub enum WriteError {
     /// An earlier batch of the same import failed.
     #[error("an earlier batch of this import was not stored, so this one was not either")]
     EarlierBatch,
+    /// There is no such subscription.
+    #[error("there is no subscription with {0}")]
+    NoSubscription(String),
+    /// The name belongs to a subscription with another query: choose another, or update that one.
+    #[error("a subscription named '{0}' exists already, with another query")]
+    SubscriptionExists(String),
+    /// The query of a subscription cannot be followed.
+    #[error("{error}")]
+    SubscriptionQuery {
+        /// The query.
+        text: String,
+        /// What is wrong with it.
+        error: std::sync::Arc<QueryError>,
+    },
+    /// Delete subscriptions that nobody uses first.
+    #[error("a database can have {0} subscriptions, and this one has them")]
+    TooManySubscriptions(u64),
     /// What is stored could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),

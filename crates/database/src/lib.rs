@@ -36,6 +36,7 @@ mod set;
 mod snapshot;
 mod source;
 mod store;
+mod subscriptions;
 mod tombstone;
 mod verify;
 
@@ -55,8 +56,8 @@ pub use identity::DatabaseId;
 pub use import::{ImportTotals, Importer};
 pub use indexes::{IndexDefinition, IndexInfo};
 pub use jackdaw_query::{
-    BoxError, DocumentNumber, Etag, IndexField, Outcome, QueryError, RowBuffer, RowSink, Scope,
-    StoredDocument,
+    BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, QueryError, RowBuffer,
+    RowSink, Scope, StoredDocument,
 };
 pub use jackdaw_storage::{MeterReport, Statistics as StorageStatistics};
 pub use names::{COLLECTION_BYTES_MAX, DATABASE_NAME_BYTES_MAX, EMPTY_COLLECTION, ID_BYTES_MAX};
@@ -69,5 +70,9 @@ pub use query::{QueryRequest, QueryResult};
 pub use revisions::{RevisionsConfiguration, RevisionsRule};
 pub use set::{DatabaseEntry, DatabaseSet};
 pub use snapshot::{CollectionInfo, DocumentRow, PrefixQuery, SeriesEntry, SeriesInfo, Snapshot};
+pub use subscriptions::{
+    ArchivedDocuments, BatchLimits, BatchRange, BatchRead, BatchSink, Progress, Subscription,
+    SubscriptionDefinition, SubscriptionItem, SubscriptionStart, SubscriptionUpdate,
+};
 pub use tombstone::Tombstone;
 pub use verify::DatabaseReport;

@@ -97,7 +97,12 @@ impl Snapshot {
         }
     }
 
-    fn revision_at(&self, owner: u64, etag: Etag) -> Result<Option<DocumentRow<'_>>, ReadError> {
+    /// The revision of an owner with this etag.
+    pub(crate) fn revision_at(
+        &self,
+        owner: u64,
+        etag: Etag,
+    ) -> Result<Option<DocumentRow<'_>>, ReadError> {
         let Some(revisions) = self.transaction.tree(REVISIONS)? else {
             return Ok(None);
         };

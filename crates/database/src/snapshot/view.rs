@@ -70,6 +70,11 @@ impl Snapshot {
         })
     }
 
+    /// The pages it is of.
+    pub(crate) fn transaction(&self) -> &ReadTransaction {
+        &self.transaction
+    }
+
     fn documents(&self) -> Tree<'_, ReadTransaction> {
         Tree::new(&self.transaction, self.documents)
     }

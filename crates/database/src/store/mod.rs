@@ -33,7 +33,7 @@ pub(crate) use exchange::{
 };
 pub(crate) use identities::{identity_values, next_identity, set_identity};
 pub(crate) use revisions::{
-    configuration_key, decode_configuration, revision_key, store_configuration,
+    configuration_key, decode_configuration, key_etag, revision_key, store_configuration,
 };
 pub(crate) use series::{SeriesRecord, decode_entry as decode_series_entry, entry_key, key_time};
 pub(crate) use state::State;

@@ -50,6 +50,11 @@ pub(crate) const REVISION_BIN: &str = "revision_bin";
 /// Key in lower case to value of compare-exchange.
 pub(crate) const EXCHANGE: &str = "compare_exchange";
 
+/// Number of a subscription, big-endian, to its record.
+pub(crate) const SUBSCRIPTIONS: &str = "subscriptions";
+/// Name of a subscription in lower case to its number.
+pub(crate) const SUBSCRIPTION_NAMES: &str = "subscription_names";
+
 /// Width of the values of etag trees: a document number.
 pub(crate) const NUMBER_BYTES: u16 = 8;
 
