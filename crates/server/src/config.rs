@@ -26,6 +26,11 @@ pub enum Compression {
 pub struct ServerConfig {
     /// Address to listen on; port 0 picks a free one, which `Running::address` then tells.
     pub listen: SocketAddr,
+    /// Address for subscriptions over TCP; without it a free port of the address of `listen`,
+    /// which clients ask for over HTTP.
+    pub tcp_listen: Option<SocketAddr>,
+    /// Open connections of subscriptions; further ones wait in the listen queue.
+    pub tcp_connections_max: usize,
     /// Accept an address that other machines can reach although traffic is neither encrypted nor
     /// authenticated. Refused by default.
     pub allow_unprotected_public: bool,
@@ -57,6 +62,8 @@ impl Default for ServerConfig {
     fn default() -> ServerConfig {
         ServerConfig {
             listen: DEFAULT_LISTEN,
+            tcp_listen: None,
+            tcp_connections_max: 1_024,
             allow_unprotected_public: false,
             body_bytes_max: 64 << 20,
             attachment_bytes_max: 2 << 30,

@@ -16,6 +16,7 @@ pub mod router;
 mod routes;
 mod running;
 mod shared;
+mod subscriptions;
 mod version;
 mod wire;
 

@@ -60,8 +60,13 @@ impl Server {
     /// See [`StartError`]; no thread and no socket is left behind.
     pub fn start(config: ServerConfig, databases: Arc<DatabaseSet>) -> Result<Running, StartError> {
         let listen = config.listen;
-        if !listen.ip().is_loopback() && !config.allow_unprotected_public {
-            return Err(StartError::Unprotected(listen));
+        let tcp_listen = config
+            .tcp_listen
+            .unwrap_or_else(|| SocketAddr::new(listen.ip(), 0));
+        for address in [listen, tcp_listen] {
+            if !address.ip().is_loopback() && !config.allow_unprotected_public {
+                return Err(StartError::Unprotected(address));
+            }
         }
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -71,23 +76,25 @@ impl Server {
             .enable_all()
             .build()
             .map_err(StartError::Threads)?;
-        let bound = runtime.block_on(async {
-            let listener = TcpListener::bind(listen).await?;
-            let address = listener.local_addr()?;
-            Ok((listener, address))
-        });
-        let (listener, address) = bound.map_err(|source| StartError::Bind {
-            address: listen,
-            source,
-        })?;
+        let (listener, address) = bind(&runtime, listen)?;
+        let (tcp_listener, tcp_address) = bind(&runtime, tcp_listen)?;
         let (stop, stopping) = watch::channel(false);
-        let shared = Arc::new(Shared::new(config, address, stopping.clone(), databases));
+        let shared = Arc::new(Shared::new(
+            config,
+            address,
+            tcp_address,
+            stopping.clone(),
+            databases,
+        ));
         runtime.spawn(crate::live::run(shared.clone()));
         runtime.spawn(crate::maintenance::run(shared.clone()));
-        let serving = runtime.spawn(http::serve(shared, listener, stopping));
-        tracing::info!(%address, "listening");
+        let tcp = crate::subscriptions::serve(shared.clone(), tcp_listener, stopping.clone());
+        let http = http::serve(shared, listener, stopping);
+        let serving = runtime.spawn(async move { tokio::join!(http, tcp).0 });
+        tracing::info!(%address, %tcp_address, "listening");
         Ok(Running {
             address,
+            tcp_address,
             stop,
             serving: Some(serving),
             runtime: Some(runtime),
@@ -95,10 +102,20 @@ impl Server {
     }
 }
 
+fn bind(runtime: &Runtime, address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let bound = runtime.block_on(async {
+        let listener = TcpListener::bind(address).await?;
+        let bound = listener.local_addr()?;
+        Ok((listener, bound))
+    });
+    bound.map_err(|source| StartError::Bind { address, source })
+}
+
 /// A server that accepts connections. Dropping it stops it without waiting for requests.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
+    tcp_address: SocketAddr,
     stop: watch::Sender<bool>,
     serving: Option<JoinHandle<usize>>,
     runtime: Option<Runtime>,
@@ -109,6 +126,12 @@ impl Running {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The bound address of subscriptions over TCP.
+    #[must_use]
+    pub fn tcp_address(&self) -> SocketAddr {
+        self.tcp_address
     }
 
     /// `http://` and the address.

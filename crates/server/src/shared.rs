@@ -16,12 +16,15 @@ use crate::config::ServerConfig;
 use crate::live::Live;
 use crate::router::Router;
 use crate::routes::{self, Operations, Row};
+use crate::subscriptions::Desk;
 
 /// State of one running server.
 pub(crate) struct Shared {
     pub(crate) config: ServerConfig,
     /// The bound address.
     pub(crate) address: SocketAddr,
+    /// The bound address of subscriptions.
+    pub(crate) tcp_address: SocketAddr,
     /// Who everybody is on a server that authenticates nobody.
     pub(crate) everybody: Arc<Principal>,
     pub(crate) router: Router<Row>,
@@ -33,6 +36,7 @@ pub(crate) struct Shared {
     disabled: RwLock<HashSet<String>>,
     pub(crate) live: Live,
     pub(crate) operations: Operations,
+    pub(crate) desk: Arc<Desk>,
     /// Names this server among others; new at each start.
     pub(crate) server_id: String,
     /// Names the cluster of this one server.
@@ -43,6 +47,7 @@ impl Shared {
     pub(crate) fn new(
         config: ServerConfig,
         address: SocketAddr,
+        tcp_address: SocketAddr,
         stopping: watch::Receiver<bool>,
         databases: Arc<DatabaseSet>,
     ) -> Shared {
@@ -50,6 +55,7 @@ impl Shared {
         Shared {
             config,
             address,
+            tcp_address,
             everybody: Arc::new(Principal::everybody()),
             router,
             stopping,
@@ -58,6 +64,7 @@ impl Shared {
             databases,
             live: Live::default(),
             operations: Operations::default(),
+            desk: Arc::default(),
             server_id: random_uuid(),
             topology_id: random_uuid(),
         }

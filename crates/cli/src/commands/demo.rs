@@ -155,9 +155,10 @@ fn show(stop: &TourStop, database: &Database) -> anyhow::Result<()> {
 /// A server on the address asked for, or on the usual one if it is free, else on any.
 fn listen(asked: Option<SocketAddr>, set: &Arc<DatabaseSet>) -> anyhow::Result<Running> {
     if let Some(address) = asked {
-        return start(address, set);
+        return start(address, None, set);
     }
-    start(DEFAULT_LISTEN, set).or_else(|_| start(SocketAddr::new(DEFAULT_LISTEN.ip(), 0), set))
+    let free = SocketAddr::new(DEFAULT_LISTEN.ip(), 0);
+    start(DEFAULT_LISTEN, None, set).or_else(|_| start(free, None, set))
 }
 
 /// The demo's data directory: one that the user named, or one that goes when the demo ends.

@@ -20,6 +20,10 @@ pub(crate) struct ServeArguments {
     /// reach are refused, because nothing is encrypted yet.
     #[arg(long, value_name = "ADDRESS", default_value_t = DEFAULT_LISTEN)]
     listen: SocketAddr,
+    /// Address and port for subscriptions over TCP; a free port of the same address when it is not
+    /// given. Clients ask for it over HTTP.
+    #[arg(long, value_name = "ADDRESS")]
+    listen_tcp: Option<SocketAddr>,
     /// The data directory; created when it is not there.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA)]
     data: PathBuf,
@@ -29,7 +33,7 @@ pub(crate) struct ServeArguments {
 pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     log_to_standard_error();
     let set = Arc::new(open_set(&arguments.data)?);
-    let running = start(arguments.listen, &set)?;
+    let running = start(arguments.listen, arguments.listen_tcp, &set)?;
     say!(
         "Serving {} of {}.",
         counted(set.names().len() as u64, "database"),
@@ -39,20 +43,26 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
 }
 
 /// Starts a server for the databases.
-pub(crate) fn start(listen: SocketAddr, set: &Arc<DatabaseSet>) -> anyhow::Result<Running> {
+pub(crate) fn start(
+    listen: SocketAddr,
+    listen_tcp: Option<SocketAddr>,
+    set: &Arc<DatabaseSet>,
+) -> anyhow::Result<Running> {
     // Every connection is an open file; a low limit would refuse clients.
     if let Err(error) = jackdaw_io::system::raise_open_file_limit() {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
     let mut config = ServerConfig::default();
     config.listen = listen;
+    config.tcp_listen = listen_tcp;
     Ok(Server::start(config, Arc::clone(set))?)
 }
 
 /// Tells the addresses and serves until a signal.
 pub(crate) fn serve(running: Running) -> anyhow::Result<()> {
     let url = running.url();
-    say!("Clients: {url}\nStudio:  {url}/studio/\nCtrl-C stops.");
+    let tcp = running.tcp_address();
+    say!("Clients: {url}\nStudio:  {url}/studio/\nTCP:     {tcp} (subscriptions)\nCtrl-C stops.");
     let cut = running.stop_on_signal().context("cannot wait for Ctrl-C")?;
     if cut > 0 {
         eprintln!("{} had to be cut.", counted(cut as u64, "connection"));

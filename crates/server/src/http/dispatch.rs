@@ -74,6 +74,8 @@ pub(crate) struct Call {
     pub(crate) principal: Result<Arc<Principal>, Unknown>,
     /// Turns true when the client went away before its answer began: long work may end then.
     pub(crate) abandoned: Arc<AtomicBool>,
+    /// Where the request came from.
+    pub(crate) peer: SocketAddr,
     /// The connection itself, when the client asked for another protocol.
     upgrade: Mutex<Option<OnUpgrade>>,
 }
@@ -170,6 +172,7 @@ pub(super) async fn answer(
                 body,
                 principal: Ok(shared.everybody.clone()),
                 abandoned: Arc::default(),
+                peer,
                 upgrade,
             };
             let tag = crate::routes::database_tag(&call);
@@ -216,6 +219,7 @@ pub(crate) async fn answer_inner(
                 body,
                 principal: outer.principal.clone(),
                 abandoned: Arc::default(),
+                peer: outer.peer,
                 upgrade: Mutex::default(),
             };
             match stays_inside(outer, &call).and_then(|()| admit(&row, &call)) {

@@ -245,11 +245,18 @@ pub(super) fn delete(call: &Call) -> Outcome {
         if !StoredRecord::parse(&entry.record)?.is_deletable(&entry.name)? {
             continue;
         }
+        let open = databases.get_open(name);
         if databases
             .delete(name)
             .map_err(|error| failure::set(name, &error))?
         {
             call.shared.note_disabled(name, false);
+            if let Some(open) = open {
+                let error = failure::no_database(name);
+                call.shared
+                    .desk
+                    .end_database(&open, error.kind, &error.message);
+            }
             // Deleting takes the next index.
             index = i64::try_from(entry.index + 1)
                 .unwrap_or(i64::MAX)
@@ -305,6 +312,14 @@ pub(super) fn set_member_of(
     let set = databases.set_record(database, &record.to_text());
     let index = set.map_err(|error| failure::set(database, &error))?;
     call.shared.note_disabled(database, record.is_disabled());
+    if record.is_disabled()
+        && let Some(open) = databases.get_open(database)
+    {
+        let error = failure::disabled(database);
+        call.shared
+            .desk
+            .end_database(&open, error.kind, &error.message);
+    }
     Ok(index)
 }
 

@@ -8,6 +8,7 @@ use jackdaw_database::{
     DatabaseError, OpenError, QueryError, ReadError, SetError, Violation, WriteError,
 };
 
+use jackdaw_document::DocumentBuf;
 use jackdaw_query::syntax::SyntaxError;
 use serde_json::Value;
 
@@ -64,7 +65,7 @@ pub(super) fn set(name: &str, error: &SetError) -> WireError {
 }
 
 /// Documents that could not be read.
-pub(super) fn read(error: &ReadError) -> WireError {
+pub(crate) fn read(error: &ReadError) -> WireError {
     WireError::new(
         kind::UNEXPECTED,
         format!("Documents could not be read: {error}"),
@@ -89,7 +90,11 @@ pub(super) fn no_index(name: &str) -> WireError {
 
 /// A query without a result. Messages repeat the query, as clients show nothing else.
 pub(super) fn query(error: &QueryError, asked: &Asked) -> WireError {
-    let text = &asked.text;
+    query_text(error, &asked.text, asked.parameters.as_ref())
+}
+
+/// As [`query`], of a text with its parameters.
+fn query_text(error: &QueryError, text: &str, parameters: Option<&DocumentBuf>) -> WireError {
     match error {
         QueryError::Syntax(error) => {
             let SyntaxError {
@@ -105,7 +110,6 @@ pub(super) fn query(error: &QueryError, asked: &Asked) -> WireError {
             WireError::new(kind::PARSE_QUERY, message)
         }
         QueryError::Invalid(message) => {
-            let parameters = asked.parameters.as_ref();
             let parameters = parameters.map(|parameters| parameters.root().to_json());
             let parameters = parameters.filter(|json| json != "{}");
             let tail = parameters.map_or(String::new(), |json| format!("\nParameters: {json}"));
@@ -142,7 +146,7 @@ pub(super) fn check_id(id: &str) -> Result<(), WireError> {
 }
 
 /// A change that was not made.
-pub(super) fn write(error: &WriteError) -> WireError {
+pub(crate) fn write(error: &WriteError) -> WireError {
     match error {
         WriteError::Conflict {
             id,
@@ -232,6 +236,21 @@ pub(super) fn write(error: &WriteError) -> WireError {
             format!("Failed to append TimeSeries entry: {why}."),
         ),
         WriteError::ClusterConflict(violations) => cluster_conflict(violations),
+        WriteError::NoSubscription(which) => {
+            let message = format!("Subscription with {which} was not found in server store");
+            WireError::new(kind::NO_SUBSCRIPTION, message)
+        }
+        WriteError::SubscriptionExists(name) => WireError::new(
+            kind::RAFT_APPLY,
+            format!(
+                "A subscription could not be modified because the name '{name}' is already in use \
+                 in a subscription with different Id."
+            ),
+        ),
+        WriteError::SubscriptionQuery { error, text } => query_text(error, text, None),
+        WriteError::TooManySubscriptions(_) => {
+            WireError::new(kind::INVALID_OPERATION, error.to_string())
+        }
         WriteError::NotAnObject { .. } => WireError::new(kind::FORMAT, error.to_string()),
         WriteError::TooLarge { .. } => WireError::new(kind::INVALID_DATA, error.to_string())
             .with_status(StatusCode::PAYLOAD_TOO_LARGE),

@@ -32,7 +32,7 @@ struct Item {
 }
 
 /// See the file head.
-pub(super) struct Included {
+pub(crate) struct Included {
     items: Vec<Item>,
 }
 
@@ -40,13 +40,18 @@ impl Included {
     /// Reads the clause. A query that cannot be read includes nothing here: it is refused when it
     /// runs.
     pub(super) fn read(asked: &Asked) -> Result<Included, WireError> {
+        let parameters = asked.parameters.as_ref();
+        Included::of(
+            &asked.text,
+            parameters.map(|parameters| parameters.document()),
+        )
+    }
+
+    /// As [`Included::read`], of a text with its parameters.
+    pub(crate) fn of(text: &str, parameters: Option<Document<'_>>) -> Result<Included, WireError> {
         let mut items = Vec::new();
-        if let Ok(query) = syntax::parse(&asked.text) {
+        if let Ok(query) = syntax::parse(text) {
             let alias = query.from.alias.as_deref();
-            let parameters = asked
-                .parameters
-                .as_ref()
-                .map(|parameters| parameters.document());
             for item in &query.include {
                 if let Expression::Call(method) = item {
                     items.extend(read_item(method, alias, parameters)?);
@@ -60,7 +65,7 @@ impl Included {
         self.items.is_empty()
     }
 
-    fn note(&mut self, document: &StoredDocument<'_>) {
+    pub(crate) fn note(&mut self, document: &StoredDocument<'_>) {
         for item in &mut self.items {
             let named = &mut item.named;
             let mut note = |name: &str| {
@@ -96,6 +101,15 @@ impl Included {
         if wants_exchange {
             compare_exchange::push_includes(snapshot, keys, out)?;
         }
+        self.push_series(snapshot, out)
+    }
+
+    /// Appends `,"TimeSeriesIncludes":{..}` when series are included.
+    pub(crate) fn push_series(
+        &self,
+        snapshot: &Snapshot,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
         let mut wishes = Vec::new();
         for item in &self.items {
             if let Wish::Series(wanted) = &item.wish {
@@ -108,7 +122,12 @@ impl Included {
         Ok(())
     }
 
-    fn push_counters(&self, snapshot: &Snapshot, out: &mut Vec<u8>) -> Result<(), WireError> {
+    /// Appends `,"CounterIncludes":{..},"IncludedCounterNames":{..}` when counters are included.
+    pub(crate) fn push_counters(
+        &self,
+        snapshot: &Snapshot,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
         let mut found: Vec<(&str, Vec<Option<CounterValue>>)> = Vec::new();
         let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
         let mut is_wanted = false;

@@ -37,6 +37,7 @@ mod settings;
 mod statistics;
 mod streams;
 mod studio;
+mod subscriptions;
 mod table;
 mod writing;
 
@@ -45,22 +46,29 @@ use std::sync::Arc;
 
 use jackdaw_database::{Database, DatabaseSet};
 
+pub(crate) use failure::{read as read_failure, write as write_failure};
+pub(crate) use including::Included;
 pub(crate) use operations::Operations;
 pub(crate) use row::Row;
 pub(crate) use table::table;
 
 use crate::http::Call;
+use crate::shared::Shared;
 use crate::wire::{WireError, kind};
 
 /// The database that the route's pattern captured, opened if it is not open. Blocks then.
 fn database(call: &Call) -> Result<Arc<Database>, WireError> {
-    let name = call.part(0);
-    if call.shared.is_disabled(&name) {
-        return Err(failure::disabled(&name));
+    open_database(&call.shared, &call.part(0))
+}
+
+/// The database called `name`, opened if it is not open. Blocks then.
+pub(crate) fn open_database(shared: &Shared, name: &str) -> Result<Arc<Database>, WireError> {
+    if shared.is_disabled(name) {
+        return Err(failure::disabled(name));
     }
-    let found = call.shared.databases.get(&name);
-    let found = found.map_err(|error| failure::open(&name, &error))?;
-    found.ok_or_else(|| failure::no_database(&name))
+    let found = shared.databases.get(name);
+    let found = found.map_err(|error| failure::open(name, &error))?;
+    found.ok_or_else(|| failure::no_database(name))
 }
 
 /// As [`database`], without blocking the task.

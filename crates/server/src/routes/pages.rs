@@ -104,9 +104,10 @@ fn operation(group: &str, verb: &str, route: &Route<Row>) -> Value {
     operation
 }
 
-/// `getDatabasesDocs` for `GET /databases/*/docs`.
+/// `getDatabasesDocs` for `GET /databases/*/docs`; the rest of a path counts as a word.
 fn operation_id(verb: &str, pattern: &str) -> String {
     let mut id = verb.to_ascii_lowercase();
+    let pattern = pattern.replace('$', "rest");
     let words = pattern.split(|c: char| !c.is_ascii_alphanumeric());
     for word in words.filter(|word| !word.is_empty()) {
         let (first, rest) = word.split_at(1);

@@ -25,6 +25,7 @@ use super::{
     attachments, batch, bulk_insert, changes, cluster, compare_exchange, counters, databases,
     delete_by_query, documents, hilo, identities, indexes, live, metrics, multi_get, operations,
     patch_by_query, patches, queries, revisions, series, settings, statistics, streams, studio,
+    subscriptions,
 };
 use crate::router::Route;
 
@@ -57,6 +58,10 @@ const SERVER: &[Route<Row>] = rows! {
         ValidUser NoDatabase NoBody Data Unaudited "Identity of the server";
     Get "/setup/alive" Inline(cluster::alive)
         Anyone NoDatabase NoBody Open Unaudited "Whether the server answers";
+    Get "/info/tcp" Inline(subscriptions::tcp)
+        ValidUser NoDatabase NoBody Data Unaudited "Where subscriptions are served";
+    Get "/info/remote-task/tcp" Inline(subscriptions::task_tcp)
+        ValidUser NoDatabase NoBody Data Unaudited "Where a subscription is served";
     Get "/databases" Blocking(databases::list)
         ValidUser NoDatabase NoBody Data Unaudited "Databases and their sizes, or names only";
     Get "/topology" Blocking(databases::topology)
@@ -229,6 +234,28 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Read NoBody Data Unaudited "Settings of time series";
     Post "/databases/*/timeseries/names/config" Blocking(settings::name_values)
         ValidUser Admin Json Admin Audited "Names the values of a time series";
+    Put "/databases/*/subscriptions" Blocking(subscriptions::put)
+        ValidUser Write Json Data Unaudited "Creates a subscription";
+    Get "/databases/*/subscriptions" Blocking(subscriptions::list)
+        ValidUser Read NoBody Data Unaudited "Subscriptions";
+    Delete "/databases/*/subscriptions" Blocking(subscriptions::delete)
+        ValidUser Write NoBody Data Unaudited "Deletes a subscription";
+    Post "/databases/*/subscriptions/update" Blocking(subscriptions::update)
+        ValidUser Write Json Data Unaudited "Changes a subscription";
+    Get "/databases/*/subscriptions/state" Blocking(subscriptions::state)
+        ValidUser Read NoBody Data Unaudited "How far a subscription is";
+    Get "/databases/*/subscriptions/connection-details" Blocking(subscriptions::connection_details)
+        ValidUser Read NoBody Data Unaudited "Who takes from a subscription";
+    Post "/databases/*/subscriptions/drop" Blocking(subscriptions::drop_connections)
+        ValidUser Write NoBody Data Unaudited "Ends connections of a subscription";
+    Post "/databases/*/subscriptions/try" Blocking(subscriptions::attempt)
+        ValidUser Read Json Data Unaudited "What a subscription would give";
+    Post "/databases/*/admin/tasks/state" Blocking(subscriptions::toggle)
+        ValidUser Admin NoBody Admin Audited "Disables or enables a subscription";
+    Delete "/databases/*/admin/tasks" Blocking(subscriptions::delete_task)
+        ValidUser Admin NoBody Admin Audited "Deletes a subscription as a task";
+    Get "/databases/*/info/tcp" Inline(subscriptions::tcp)
+        ValidUser Read NoBody Data Unaudited "Where subscriptions are served";
     Get "/databases/*/changes" Waiting(changes::open)
         ValidUser Read NoBody Data Unaudited "News of changes over a web socket";
 };

@@ -53,6 +53,15 @@ pub(crate) mod kind {
     pub(crate) const OUT_OF_RANGE: &str = "System.ArgumentOutOfRangeException";
     pub(crate) const PARSE_QUERY: &str =
         "Raven.Server.Documents.Queries.Parser.QueryParser+ParseException";
+    pub(crate) const NO_SUBSCRIPTION: &str =
+        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionDoesNotExistException";
+    pub(crate) const RAFT_APPLY: &str = "Raven.Server.Rachis.RachisApplyException";
+    pub(crate) const SUBSCRIPTION_CLOSED: &str =
+        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionClosedException";
+    pub(crate) const SUBSCRIPTION_INVALID: &str =
+        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionInvalidStateException";
+    pub(crate) const SUBSCRIPTION_IN_USE: &str =
+        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionInUseException";
     pub(crate) const TIMEOUT: &str = "Raven.Client.Exceptions.RavenTimeoutException";
     pub(crate) const UNEXPECTED: &str = "Raven.Client.Exceptions.RavenException";
 }

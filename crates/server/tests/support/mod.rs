@@ -4,10 +4,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jackdaw_database::{DatabaseOptions, DatabaseSet};
 use jackdaw_io::{Durability, RealVfs};
@@ -185,14 +185,24 @@ impl DataDirectory {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("jackdaw-server-test-{}-{count}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        let mut options = DatabaseOptions::default();
-        options.documents.durability = Durability::None;
-        let databases = DatabaseSet::open(RealVfs::new(), &path, options);
-        let databases = databases.expect("the data directory opens");
-        DataDirectory {
-            path,
-            databases: Some(Arc::new(databases)),
+        let databases = Some(open_databases(&path));
+        DataDirectory { path, databases }
+    }
+
+    /// Closes all databases and opens the directory again.
+    pub(crate) fn reopen(&mut self) {
+        let mut databases = self.databases.take().expect("they are open");
+        // Tasks of a server that was stopped let go of them soon.
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            match Arc::try_unwrap(databases) {
+                Ok(closed) => break drop(closed),
+                Err(shared) => databases = shared,
+            }
+            assert!(Instant::now() < deadline, "somebody uses the databases");
+            std::thread::yield_now();
         }
+        self.databases = Some(open_databases(&self.path));
     }
 
     pub(crate) fn databases(&self) -> Arc<DatabaseSet> {
@@ -200,6 +210,13 @@ impl DataDirectory {
             .clone()
             .expect("there until the directory is dropped")
     }
+}
+
+fn open_databases(path: &Path) -> Arc<DatabaseSet> {
+    let mut options = DatabaseOptions::default();
+    options.documents.durability = Durability::None;
+    let databases = DatabaseSet::open(RealVfs::new(), path, options);
+    Arc::new(databases.expect("the data directory opens"))
 }
 
 impl Drop for DataDirectory {
@@ -212,7 +229,7 @@ impl Drop for DataDirectory {
 /// A server and the directory it works on; the server goes first.
 pub(crate) struct TestServer {
     running: Option<Running>,
-    _data: DataDirectory,
+    data: DataDirectory,
 }
 
 impl TestServer {
@@ -221,12 +238,17 @@ impl TestServer {
         let running = Server::start(config, data.databases()).expect("the server starts");
         TestServer {
             running: Some(running),
-            _data: data,
+            data,
         }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.running.as_ref().expect("it runs").address()
+    }
+
+    /// The address of subscriptions.
+    pub(crate) fn tcp_address(&self) -> SocketAddr {
+        self.running.as_ref().expect("it runs").tcp_address()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -235,6 +257,14 @@ impl TestServer {
 
     pub(crate) fn stop(&mut self) -> usize {
         self.running.take().expect("it runs").stop()
+    }
+
+    /// Stops the server, closes its databases, opens them and starts another one.
+    pub(crate) fn restart(&mut self, config: ServerConfig) {
+        self.stop();
+        self.data.reopen();
+        let running = Server::start(config, self.data.databases()).expect("the server starts");
+        self.running = Some(running);
     }
 
     pub(crate) fn connect(&self) -> Connection {
