@@ -180,6 +180,18 @@ impl Batch {
         &self.terms[start..end]
     }
 
+    /// Whether the term has a position.
+    pub(crate) fn has_position(&self, term: &BatchTerm) -> bool {
+        let options = self.fields[usize::from(term.field.0)].options;
+        options.positions && self.key(term).first() == Some(&class::TEXT)
+    }
+
+    /// Position of a term that has one.
+    pub(crate) fn position(&self, term: &BatchTerm) -> u32 {
+        let bytes = self.arena[..term.start].last_chunk();
+        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    }
+
     /// Class and bytes of a term.
     pub(crate) fn key(&self, term: &BatchTerm) -> &[u8] {
         &self.arena[term.start..][..usize::from(term.len_bytes)]
@@ -218,7 +230,7 @@ impl EntryTerms<'_> {
                 count = count.saturating_add(1);
                 if count <= TOKENS_PER_FIELD_MAX {
                     if options.positions {
-                        // The position stands before the key.
+                        // The position stands before the key: see `Batch::position`.
                         let position = position.to_le_bytes();
                         self.batch.arena.extend_from_slice(&position);
                     }

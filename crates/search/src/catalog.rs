@@ -17,6 +17,7 @@ use jackdaw_storage::StorageError;
 use crate::analysis::Analyzer;
 use crate::batch::FIELDS_MAX;
 use crate::error::{At, IndexError};
+use crate::options::FieldOptions;
 use crate::posting::{ListNumber, Malformed};
 use crate::store::{IndexRead, IndexWrite};
 
@@ -35,6 +36,12 @@ const FIELD_KEY: u8 = 1;
 
 const HEADER_BYTES: usize = 48;
 const FIELD_HEAD_BYTES: usize = 12;
+/// What a field with positions has more.
+const TEXT_COUNTERS_BYTES: usize = 16;
+
+/// Flags of a field.
+const FLAG_NONE: u8 = 0;
+const FLAG_POSITIONS: u8 = 1;
 
 /// Number of a field within its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +59,11 @@ impl FieldId {
     /// Position among fields.
     pub(crate) fn position(self) -> usize {
         usize::from(self.0)
+    }
+
+    /// The number as keys have it.
+    pub(crate) fn to_bytes(self) -> [u8; 2] {
+        self.0.to_be_bytes()
     }
 
     /// Appends what all keys of the field begin with.
@@ -75,8 +87,11 @@ impl FieldId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     name: Box<str>,
-    analyzer: Analyzer,
+    options: FieldOptions,
     term_count: u64,
+    /// Entries with text, and the tokens of all of them; of fields with positions.
+    text_count: u64,
+    token_total: u64,
 }
 
 impl Field {
@@ -89,7 +104,26 @@ impl Field {
     /// How its text becomes terms.
     #[must_use]
     pub fn analyzer(&self) -> Analyzer {
-        self.analyzer
+        self.options.analyzer
+    }
+
+    /// What its definition says.
+    #[must_use]
+    pub fn options(&self) -> FieldOptions {
+        self.options
+    }
+
+    /// Number of entries with text, of a field with positions.
+    #[must_use]
+    pub fn text_count(&self) -> u64 {
+        self.text_count
+    }
+
+    /// Number of tokens of all entries, of a field with positions; lengths are rounded as scores
+    /// see them.
+    #[must_use]
+    pub fn token_total(&self) -> u64 {
+        self.token_total
     }
 
     /// Number of distinct terms: texts, numbers and null.
@@ -99,21 +133,43 @@ impl Field {
     }
 
     fn decode(record: &[u8]) -> Option<Field> {
-        let (head, name) = record.split_at_checked(FIELD_HEAD_BYTES)?;
-        let [format, analyzer, flags @ .., _, _, _, _, _, _, _, _] = head else {
+        let ([format, analyzer, flags, reserved], _) = record.split_first_chunk()?;
+        let (0, FLAG_NONE | FLAG_POSITIONS, 0) = (format, *flags, reserved) else {
             return None;
         };
-        let known = *format == 0 && flags == [0, 0];
+        let positions = *flags == FLAG_POSITIONS;
+        let head_bytes = match positions {
+            true => FIELD_HEAD_BYTES + TEXT_COUNTERS_BYTES,
+            false => FIELD_HEAD_BYTES,
+        };
+        let name = std::str::from_utf8(record.get(head_bytes..)?).ok()?;
+        let counter = |start| match positions {
+            true => read_u64(record, start),
+            false => Some(0),
+        };
         Some(Field {
-            name: std::str::from_utf8(name).ok().filter(|_| known)?.into(),
-            analyzer: Analyzer::from_byte(*analyzer)?,
-            term_count: read_u64(head, 4)?,
+            name: name.into(),
+            options: FieldOptions {
+                analyzer: Analyzer::from_byte(*analyzer)?,
+                positions,
+            },
+            term_count: read_u64(record, 4)?,
+            text_count: counter(12)?,
+            token_total: counter(20)?,
         })
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut record = vec![0, self.analyzer.to_byte(), 0, 0];
+        let flags = match self.options.positions {
+            true => FLAG_POSITIONS,
+            false => FLAG_NONE,
+        };
+        let mut record = vec![0, self.options.analyzer.to_byte(), flags, 0];
         record.extend_from_slice(&self.term_count.to_le_bytes());
+        if self.options.positions {
+            record.extend_from_slice(&self.text_count.to_le_bytes());
+            record.extend_from_slice(&self.token_total.to_le_bytes());
+        }
         record.extend_from_slice(self.name.as_bytes());
         record
     }
@@ -242,18 +298,20 @@ impl Catalog {
     pub(crate) fn declare(
         &mut self,
         name: &str,
-        analyzer: Analyzer,
+        options: FieldOptions,
     ) -> Result<FieldId, IndexError> {
         match self.field_id(name) {
-            Some(field) if self.fields[field.position()].analyzer == analyzer => Ok(field),
+            Some(field) if self.fields[field.position()].options == options => Ok(field),
             Some(_) => Err(IndexError::AnalyzerDiffers {
                 name: name.to_owned(),
             }),
             None if self.fields.len() < FIELDS_MAX => Ok(self.push(
                 Field {
                     name: name.into(),
-                    analyzer,
+                    options,
                     term_count: 0,
+                    text_count: 0,
+                    token_total: 0,
                 },
                 true,
             )),
@@ -284,6 +342,24 @@ impl Catalog {
         }
     }
 
+    /// Changes what a field's texts count: by the length an entry had, and the one it has.
+    pub(crate) fn change_text(
+        &mut self,
+        field: FieldId,
+        before: Option<u32>,
+        after: Option<u32>,
+    ) -> Result<(), Malformed> {
+        let info = &mut self.fields[field.position()];
+        let add = |count: u64, before: u64, after: u64| (count + after).checked_sub(before);
+        let is_text = |length: Option<u32>| u64::from(length.is_some());
+        let length = |length: Option<u32>| u64::from(length.unwrap_or(0));
+        let wrong = Malformed("the counts of a field's texts are too small");
+        info.text_count = add(info.text_count, is_text(before), is_text(after)).ok_or(wrong)?;
+        info.token_total = add(info.token_total, length(before), length(after)).ok_or(wrong)?;
+        self.changed[field.position()] = true;
+        Ok(())
+    }
+
     /// A number for a new large list.
     pub(crate) fn take_list_number(&mut self) -> ListNumber {
         let number = self.counters.next_list;
@@ -305,12 +381,17 @@ mod tests {
             indexed_up_to: u64::MAX,
         };
         assert_eq!(Counters::decode(&counters.encode()).unwrap(), counters);
-        let field = Field {
-            name: "A.b[]".into(),
-            analyzer: Analyzer::Keyword,
-            term_count: 9,
-        };
-        assert_eq!(Field::decode(&field.encode()), Some(field));
+        for analyzer in [Analyzer::Keyword, Analyzer::Standard] {
+            let positions = analyzer.is_full_text();
+            let field = Field {
+                name: "A.b[]".into(),
+                options: FieldOptions::new(analyzer),
+                term_count: 9,
+                text_count: u64::from(positions),
+                token_total: 2 * u64::from(positions),
+            };
+            assert_eq!(Field::decode(&field.encode()), Some(field));
+        }
     }
 
     #[test]

@@ -17,12 +17,14 @@ mod entry;
 mod error;
 mod forward;
 mod matches;
+mod occurrence;
 mod options;
 mod posting;
 mod reader;
 mod set;
 mod store;
 mod term;
+mod text;
 mod verify;
 mod writer;
 
@@ -32,13 +34,19 @@ pub use catalog::{Field, FieldId};
 pub use entry::EntryId;
 pub use error::{IndexDamage, IndexError};
 pub use matches::Matches;
+pub use occurrence::{Occurrence, Occurrences};
 pub use options::FieldOptions;
 pub use posting::Postings;
 pub use reader::{
-    Budget, Direction, IndexReader, TermKind, TermWalk, TermsOfEntry, Verdict, WalkedTerm,
+    Budget, Direction, IndexReader, Scores, TermKind, TermWalk, TermsOfEntry, TextStatistics,
+    Verdict, WalkedTerm, idf,
 };
 pub use set::{EntrySet, Iter as EntrySetIter, SetBuilder};
 pub use store::{IndexRead, IndexWrite, MemoryStore};
 pub use term::{StoredTerm, StoredText, TEXT_BYTES_WHOLE_MAX, Term};
+pub use text::{
+    Expression, FieldTerms, Fuzzy, Phrase, QUERY_TEXT_BYTES_MAX, TextError, TextQuery, Wildcard,
+    edits_between,
+};
 pub use verify::IndexReport;
 pub use writer::{Applied, IndexWriter};

@@ -30,6 +30,9 @@ pub(crate) const TEXT_BYTES_CUT: usize = TEXT_BYTES_WHOLE_MAX + 8;
 pub(crate) mod class {
     /// Every entry that has the field, whatever its value. Not a term of any entry.
     pub(crate) const EXISTS: u8 = 0x01;
+    /// Of a forward record only: how long the text of a field with positions is, and a sum over
+    /// its tokens, by which changes are noticed.
+    pub(crate) const TOKENS: u8 = 0x02;
     /// An explicit null.
     pub(crate) const NULL: u8 = 0x08;
     /// Text; booleans and the texts of numbers too.
@@ -61,6 +64,9 @@ pub enum StoredTerm<'a> {
     /// A number by value.
     Number(Number),
 }
+
+/// Length of the key of class [`class::TOKENS`]: the norm, and the sum.
+pub(crate) const TOKENS_KEY_BYTES: usize = 10;
 
 impl<'a> StoredTerm<'a> {
     /// Reads a key without its field; `None` for bytes that are no term.

@@ -16,6 +16,10 @@ use jackdaw_storage::PageRead;
 use crate::catalog::{CATALOG_TREE, FORWARD_TREE, FieldId, POSTINGS_TREE, TERMS_TREE};
 use crate::error::{At, IndexDamage, IndexError};
 use crate::forward::RecordTerms;
+use crate::occurrence::{
+    ChunkItems, NORMS_TREE, OCCURRENCES_TREE, length_of, parse_block_key, parse_chunk_key,
+    read_block, token_sum,
+};
 use crate::posting::{Malformed, Postings, TermValue, chunk_count};
 use crate::reader::IndexReader;
 use crate::term::{StoredTerm, class};
@@ -48,6 +52,33 @@ struct Sums {
     /// Entries that have the field, and their hashes.
     entries: u64,
     entry_hashes: u64,
+    /// Of fields with positions: pairs of term and entry with occurrences, and their hashes; the
+    /// sums by which changes are noticed; entries with text, their lengths, and hashes of both.
+    occurrences: Occurrences,
+}
+
+/// Sums over occurrences and norms.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Occurrences {
+    pairs: u64,
+    hashes: u64,
+    tokens: u64,
+    texts: u64,
+    lengths: u64,
+    norm_hashes: u64,
+}
+
+impl Occurrences {
+    fn add_pair(&mut self, entry: u64, key: &[u8]) {
+        self.pairs += 1;
+        self.hashes = self.hashes.wrapping_add(xxh3_64(key, entry));
+    }
+
+    fn add_norm(&mut self, entry: u64, norm: u8) {
+        self.texts += 1;
+        self.lengths += u64::from(length_of(norm));
+        self.norm_hashes = self.norm_hashes.wrapping_add(xxh3_64(&[norm], entry));
+    }
 }
 
 impl Sums {
@@ -96,11 +127,18 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
             report: IndexReport::default(),
             lists: Side::new(self.fields().len()),
             records: Side::new(self.fields().len()),
+            positioned: self
+                .fields()
+                .iter()
+                .map(|field| field.options().positions)
+                .collect(),
             term_counts: vec![0; self.fields().len()],
             chunks: 0,
         };
         check.read_terms()?;
         check.read_records()?;
+        check.read_occurrences()?;
+        check.read_norms()?;
         check.compare();
         Ok(check.report)
     }
@@ -111,6 +149,8 @@ struct Check<'c, 't, P: PageRead + ?Sized> {
     report: IndexReport,
     lists: Side,
     records: Side,
+    /// Which fields keep positions.
+    positioned: Vec<bool>,
     term_counts: Vec<u64>,
     /// Chunks that belong to terms.
     chunks: u64,
@@ -221,11 +261,87 @@ impl<P: PageRead + ?Sized> Check<'_, '_, P> {
                 .fields
                 .get_mut(field.position())
                 .ok_or(unknown)?;
-            sums.add_pair(entry, key);
+            let has_positions = self.positioned.get(field.position()) == Some(&true);
+            match key {
+                [class::TOKENS, norm, sum @ ..] => {
+                    let sum = <[u8; 8]>::try_from(sum).ok().filter(|_| has_positions);
+                    let wrong = Malformed("the summary of tokens of an entry is malformed");
+                    let sum = u64::from_le_bytes(sum.ok_or(wrong)?);
+                    sums.occurrences.tokens = sums.occurrences.tokens.wrapping_add(sum);
+                    sums.occurrences.add_norm(entry, *norm);
+                }
+                [class::TEXT, ..] if has_positions => {
+                    sums.add_pair(entry, key);
+                    sums.occurrences.add_pair(entry, key);
+                }
+                _ => sums.add_pair(entry, key),
+            }
             if previous.is_none_or(|(last, _)| last != field) {
                 sums.add_entry(entry);
             }
             previous = Some(term);
+        }
+        Ok(())
+    }
+
+    fn read_occurrences(&mut self) -> Result<(), IndexError> {
+        let Some(tree) = self.reader.occurrences_tree() else {
+            return Ok(());
+        };
+        let mut key = Vec::new();
+        for chunk in tree.iter()? {
+            let (found, bytes) = chunk?;
+            found.copy_to(&mut key);
+            let result = self.read_chunk(&key, bytes).at(OCCURRENCES_TREE, &key);
+            self.note(result)?;
+        }
+        Ok(())
+    }
+
+    fn read_chunk(&mut self, key: &[u8], bytes: &[u8]) -> Result<(), Malformed> {
+        let (term, first) = parse_chunk_key(key)?;
+        let unknown = Malformed("occurrences are of an unknown field");
+        let (field, term) = term.split_first_chunk::<2>().ok_or(unknown)?;
+        let sums = self
+            .lists
+            .sums(FieldId::from_bytes(*field))
+            .ok_or(unknown)?;
+        let mut items = ChunkItems::open(first, bytes)?;
+        let mut positions = Vec::new();
+        while let Some(item) = items.next_item()? {
+            positions.clear();
+            item.decode_positions(&mut positions)?;
+            let occurrences = &mut sums.occurrences;
+            occurrences.add_pair(item.entry, term);
+            let sum = token_sum(term, &positions);
+            occurrences.tokens = occurrences.tokens.wrapping_add(sum);
+        }
+        Ok(())
+    }
+
+    fn read_norms(&mut self) -> Result<(), IndexError> {
+        let Some(tree) = self.reader.norms_tree() else {
+            return Ok(());
+        };
+        let mut key = Vec::new();
+        for block in tree.iter()? {
+            let (found, bytes) = block?;
+            found.copy_to(&mut key);
+            let result = self.read_norm_block(&key, bytes).at(NORMS_TREE, &key);
+            self.note(result)?;
+        }
+        Ok(())
+    }
+
+    fn read_norm_block(&mut self, key: &[u8], bytes: &[u8]) -> Result<(), Malformed> {
+        let (field, first) = parse_block_key(key)?;
+        let (skipped, norms) = read_block(bytes)?;
+        let unknown = Malformed("norms are of an unknown field");
+        let sums = self.lists.sums(field).ok_or(unknown)?;
+        for (entry, &norm) in (first + skipped as u64..).zip(norms) {
+            if norm > 0 {
+                sums.occurrences.add_norm(entry, norm);
+            }
         }
         Ok(())
     }
@@ -256,6 +372,18 @@ impl<P: PageRead + ?Sized> Check<'_, '_, P> {
                     TERMS_TREE,
                     name,
                     "the list of entries that have a field is wrong",
+                );
+            }
+            if lists.occurrences != records.occurrences {
+                let what = "occurrences or norms and the records of a field differ";
+                self.damage(OCCURRENCES_TREE, name, what);
+            }
+            let counts = (lists.occurrences.texts, lists.occurrences.lengths);
+            if counts != (field.text_count(), field.token_total()) {
+                self.damage(
+                    CATALOG_TREE,
+                    name,
+                    "the counts of a field's texts are wrong",
                 );
             }
             if self.term_counts[position] != field.term_count() {

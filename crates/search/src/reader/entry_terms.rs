@@ -13,7 +13,7 @@ use crate::catalog::{FORWARD_TREE, FieldId};
 use crate::error::{At, IndexError};
 use crate::forward::RecordTerms;
 use crate::posting::Malformed;
-use crate::term::StoredTerm;
+use crate::term::{StoredTerm, class};
 
 /// Terms of an entry, ascending by field and then as [`StoredTerm`] orders: null, text, numbers.
 pub struct TermsOfEntry<'t> {
@@ -28,8 +28,12 @@ impl<'t> TermsOfEntry<'t> {
     /// [`IndexError::Damaged`].
     pub fn next_term(&mut self) -> Result<Option<(FieldId, StoredTerm<'t>)>, IndexError> {
         let key = self.entry.0.to_be_bytes();
-        let Some((field, term)) = self.terms.next_term().at(FORWARD_TREE, &key)? else {
-            return Ok(None);
+        let (field, term) = loop {
+            match self.terms.next_term().at(FORWARD_TREE, &key)? {
+                None => return Ok(None),
+                Some((_, [class::TOKENS, ..])) => {}
+                Some(found) => break found,
+            }
         };
         let wrong = Malformed("a forward record holds no term");
         let term = StoredTerm::decode(term)

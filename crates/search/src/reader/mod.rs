@@ -13,6 +13,8 @@ mod budget;
 mod entry_terms;
 mod lookup;
 mod range;
+mod score;
+mod text;
 mod walk;
 
 use jackdaw_storage::{PageRead, Tree};
@@ -20,10 +22,12 @@ use jackdaw_storage::{PageRead, Tree};
 pub use budget::Budget;
 pub use entry_terms::TermsOfEntry;
 pub use range::Verdict;
+pub use score::{Scores, TextStatistics, idf};
 pub use walk::{Direction, TermKind, TermWalk, WalkedTerm};
 
 use crate::catalog::{Catalog, FORWARD_TREE, Field, FieldId, POSTINGS_TREE, TERMS_TREE};
 use crate::error::IndexError;
+use crate::occurrence::{NORMS_TREE, OCCURRENCES_TREE};
 use crate::store::IndexRead;
 
 /// An index on one snapshot.
@@ -32,6 +36,8 @@ pub struct IndexReader<'t, P: PageRead + ?Sized> {
     terms: Option<Tree<'t, P>>,
     postings: Option<Tree<'t, P>>,
     forward: Option<Tree<'t, P>>,
+    occurrences: Option<Tree<'t, P>>,
+    norms: Option<Tree<'t, P>>,
 }
 
 impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
@@ -53,6 +59,8 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
             terms: store.tree(TERMS_TREE)?,
             postings: store.tree(POSTINGS_TREE)?,
             forward: store.tree(FORWARD_TREE)?,
+            occurrences: store.tree(OCCURRENCES_TREE)?,
+            norms: store.tree(NORMS_TREE)?,
         }))
     }
 
@@ -90,6 +98,14 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
 
     pub(crate) fn forward_tree(&self) -> Option<Tree<'t, P>> {
         self.forward
+    }
+
+    pub(crate) fn occurrences_tree(&self) -> Option<Tree<'t, P>> {
+        self.occurrences
+    }
+
+    pub(crate) fn norms_tree(&self) -> Option<Tree<'t, P>> {
+        self.norms
     }
 
     /// What is known of a field.

@@ -231,7 +231,7 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
     }
 
     /// Entries of the texts in reach, as `condition` says.
-    fn unite(
+    pub(super) fn unite(
         &self,
         reach: (Bound<&[u8]>, Bound<&[u8]>),
         budget: &mut Budget<'_>,
@@ -266,7 +266,7 @@ fn is_long(text: &[u8]) -> bool {
 }
 
 /// The least key above all that begin with `key`.
-fn successor(key: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn successor(key: &[u8]) -> Option<Vec<u8>> {
     let last = key.iter().rposition(|&byte| byte != u8::MAX)?;
     let mut next = key[..=last].to_vec();
     next[last] += 1;

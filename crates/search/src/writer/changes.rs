@@ -9,14 +9,18 @@
 //!
 //! Threads: one owner.
 
+use std::ops::Range;
+
 use jackdaw_storage::{PageWrite, TreeMut};
 
 use crate::batch::{Batch, BatchTerm};
 use crate::catalog::{CATALOG_TREE, Catalog, FORWARD_TREE, FieldId};
 use crate::error::{At, IndexError};
 use crate::forward::{RecordTerms, RecordWriter};
+use crate::occurrence::{OccurrenceChange, norm_of, push_positions, token_sum};
 use crate::posting::{Change, Malformed};
 use crate::store::IndexWrite;
+use crate::term::{TOKENS_KEY_BYTES, class};
 
 use super::Applied;
 
@@ -30,13 +34,56 @@ pub(super) struct TermChange {
     len_bytes: u32,
 }
 
+/// One term of the new content of an entry.
+struct NewTerm {
+    field: FieldId,
+    key: NewKey,
+    /// Its positions, among all of the entry; empty in fields without.
+    positions: Range<usize>,
+}
+
+enum NewKey {
+    /// In the batch.
+    Term(BatchTerm),
+    /// The summary of a field's tokens.
+    Tokens([u8; TOKENS_KEY_BYTES]),
+}
+
+impl NewTerm {
+    fn key<'a>(&'a self, batch: &'a Batch) -> &'a [u8] {
+        match &self.key {
+            NewKey::Term(term) => batch.key(term),
+            NewKey::Tokens(key) => key,
+        }
+    }
+}
+
+/// New occurrences of one term in one entry, or their end.
+pub(super) struct TermOccurrences {
+    start: u32,
+    len_bytes: u32,
+    pub(super) change: OccurrenceChange,
+}
+
 /// Changes of one field.
 #[derive(Default)]
 pub(super) struct FieldChanges {
+    /// Sorted by key and entry, once `collect` is done; of fields with positions.
+    pub(super) occurrences: Vec<TermOccurrences>,
+    /// Lengths of entries before and after, ascending; of fields with positions.
+    pub(super) texts: Vec<TextChange>,
     /// Entries that gain their first term of the field, or lose their last; ascending.
     pub(super) exists: Vec<Change>,
     /// Sorted by key and entry, once `collect` is done.
     pub(super) terms: Vec<TermChange>,
+}
+
+/// How long the text of an entry was and is, as a norm; 0 for none.
+#[derive(Clone, Copy)]
+pub(super) struct TextChange {
+    pub(super) entry: u64,
+    pub(super) before: u8,
+    pub(super) after: u8,
 }
 
 /// Changes of a batch, by field.
@@ -47,7 +94,12 @@ pub(super) struct Changes {
     every: Vec<Change>,
     arena: Vec<u8>,
     order: Vec<usize>,
-    new_terms: Vec<(FieldId, BatchTerm)>,
+    sorted_terms: Vec<(FieldId, BatchTerm)>,
+    new_terms: Vec<NewTerm>,
+    /// Positions of the new terms of one entry.
+    new_positions: Vec<u32>,
+    /// Encoded positions of all changes.
+    positions: Vec<u8>,
     old_record: Vec<u8>,
     new_record: Vec<u8>,
 }
@@ -56,7 +108,19 @@ impl Changes {
     /// Changes of a field, when it has any.
     pub(super) fn of_field(&self, field: FieldId) -> Option<&FieldChanges> {
         let changes = self.fields.get(field.position())?;
-        (!changes.terms.is_empty() || !changes.exists.is_empty()).then_some(changes)
+        let is_changed =
+            !changes.terms.is_empty() || !changes.exists.is_empty() || !changes.texts.is_empty();
+        is_changed.then_some(changes)
+    }
+
+    /// Encoded positions, which changes of occurrences refer to.
+    pub(super) fn positions(&self) -> &[u8] {
+        &self.positions
+    }
+
+    /// Key of the term of an occurrence, class first.
+    pub(super) fn occurrence_key(&self, change: &TermOccurrences) -> &[u8] {
+        &self.arena[change.start as usize..][..change.len_bytes as usize]
     }
 
     /// Entries added and removed, ascending.
@@ -95,6 +159,11 @@ impl Changes {
         for field in &mut self.fields {
             applied.term_changes += field.terms.len() as u64;
             sort_changes(&mut field.terms, &self.arena);
+            let key = |o: &TermOccurrences| &self.arena[o.start as usize..][..o.len_bytes as usize];
+            field.occurrences.sort_unstable_by(|a, b| {
+                let entries = (a.change.entry, b.change.entry);
+                key(a).cmp(key(b)).then(entries.0.cmp(&entries.1))
+            });
         }
         Ok(applied)
     }
@@ -103,7 +172,10 @@ impl Changes {
         for field in &mut self.fields {
             field.exists.clear();
             field.terms.clear();
+            field.occurrences.clear();
+            field.texts.clear();
         }
+        self.positions.clear();
         self.every.clear();
         self.arena.clear();
         self.order.clear();
@@ -185,16 +257,58 @@ impl Changes {
 
     /// Sorts the terms of a change, drops repeats, and writes the new record.
     fn order_terms(&mut self, batch: &Batch, position: usize, fields: &[FieldId]) {
-        self.new_terms.clear();
+        self.sorted_terms.clear();
         let terms = batch.terms(position).iter();
-        self.new_terms
+        self.sorted_terms
             .extend(terms.map(|term| (fields[usize::from(term.field.0)], *term)));
         let key = |term: &(FieldId, BatchTerm)| (term.0, batch.key(&term.1));
-        self.new_terms.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
-        self.new_terms.dedup_by(|a, b| key(a) == key(b));
+        // Terms were added in the order of their positions.
+        self.sorted_terms.sort_by(|a, b| key(a).cmp(&key(b)));
+        self.new_terms.clear();
+        self.new_positions.clear();
+        let mut summary: Option<usize> = None;
+        for group in self.sorted_terms.chunk_by(|a, b| key(a) == key(b)) {
+            let (field, term) = group[0];
+            let start = self.new_positions.len();
+            if batch.has_position(&term) {
+                let slot = match summary {
+                    Some(slot) if self.new_terms[slot].field == field => slot,
+                    _ => {
+                        // Before all other terms of the field, null and numbers included.
+                        let slot = self.new_terms.partition_point(|known| known.field < field);
+                        let key = NewKey::Tokens([0; TOKENS_KEY_BYTES]);
+                        let positions = start..start;
+                        self.new_terms.insert(
+                            slot,
+                            NewTerm {
+                                field,
+                                key,
+                                positions,
+                            },
+                        );
+                        summary = Some(slot);
+                        slot
+                    }
+                };
+                let positions = group.iter().map(|(_, term)| batch.position(term));
+                self.new_positions.extend(positions);
+                self.new_positions[start..].sort_unstable();
+                let sum = token_sum(batch.key(&term), &self.new_positions[start..]);
+                let length = self.new_positions.len() - self.new_terms[slot].positions.start;
+                if let NewKey::Tokens(known) = &mut self.new_terms[slot].key {
+                    add_tokens(known, sum);
+                    known[1] = norm_of(u32::try_from(length).unwrap_or(u32::MAX));
+                }
+            }
+            self.new_terms.push(NewTerm {
+                field,
+                key: NewKey::Term(term),
+                positions: start..self.new_positions.len(),
+            });
+        }
         let mut record = RecordWriter::new(&mut self.new_record);
-        for (field, term) in &self.new_terms {
-            record.push(*field, batch.key(term));
+        for term in &self.new_terms {
+            record.push(term.field, term.key(batch));
         }
     }
 
@@ -221,11 +335,11 @@ impl Changes {
         };
         let mut new = new_terms
             .iter()
-            .map(|(field, term)| (*field, batch.key(term)))
+            .map(|term| (term.field, term.key(batch), term.positions.clone()))
             .peekable();
         let mut old = next_old().at(FORWARD_TREE, &entry_key)?;
         let mut presence = Presence::default();
-        while let Some((term, side)) = lesser(old, new.peek().copied()) {
+        while let Some((term, side)) = lesser(old, new.peek().map(|new| (new.0, new.1))) {
             if presence.field != Some(term.0) {
                 self.close_field(&presence, entry);
                 presence = Presence {
@@ -237,9 +351,17 @@ impl Changes {
                 presence.before = true;
                 old = next_old().at(FORWARD_TREE, &entry_key)?;
             }
+            let mut positions = 0..0;
             if side != Side::Old {
                 presence.after = true;
-                new.next();
+                positions = new.next().map_or(0..0, |(_, _, positions)| positions);
+            }
+            if let Some((&class::TOKENS, summary)) = term.1.split_first() {
+                presence.note_tokens(side, summary);
+                continue;
+            }
+            if presence.has_tokens() && term.1.first() == Some(&class::TEXT) {
+                self.push_occurrences(term, entry, positions)?;
             }
             match side {
                 Side::Both => {}
@@ -255,12 +377,49 @@ impl Changes {
 
     fn close_field(&mut self, presence: &Presence, entry: u64) {
         let Some(field) = presence.field else { return };
+        if let Some((before, after)) = presence.tokens {
+            let change = TextChange {
+                entry,
+                before,
+                after,
+            };
+            self.fields[field.position()].texts.push(change);
+        }
         let change = match (presence.before, presence.after) {
             (false, true) => Change::add(entry),
             (true, false) => Change::remove(entry),
             _ => return,
         };
         self.fields[field.position()].exists.push(change);
+    }
+
+    /// Notes the positions of a term in an entry whose tokens changed; none when it lost the term.
+    fn push_occurrences(
+        &mut self,
+        term: (FieldId, &[u8]),
+        entry: u64,
+        positions: Range<usize>,
+    ) -> Result<(), IndexError> {
+        let (field, key) = term;
+        let too_large = |_| IndexError::BatchTooLarge;
+        let start = u32::try_from(self.arena.len()).map_err(too_large)?;
+        let len_bytes = u32::try_from(key.len()).map_err(too_large)?;
+        self.arena.extend_from_slice(key);
+        let frequency = u32::try_from(positions.len()).map_err(too_large)?;
+        let first = self.positions.len();
+        push_positions(&self.new_positions[positions], &mut self.positions);
+        self.fields[field.position()]
+            .occurrences
+            .push(TermOccurrences {
+                start,
+                len_bytes,
+                change: OccurrenceChange {
+                    entry,
+                    frequency,
+                    positions: first..self.positions.len(),
+                },
+            });
+        Ok(())
     }
 
     fn push(&mut self, term: (FieldId, &[u8]), change: Change) -> Result<(), IndexError> {
@@ -307,6 +466,33 @@ struct Presence {
     field: Option<FieldId>,
     before: bool,
     after: bool,
+    /// Norms before and after, when the tokens of the field changed.
+    tokens: Option<(u8, u8)>,
+}
+
+impl Presence {
+    /// Notes the summary of the old or the new tokens; equal ones are no change.
+    fn note_tokens(&mut self, side: Side, summary: &[u8]) {
+        let norm = summary.first().copied().unwrap_or(0);
+        let (before, after) = self.tokens.unwrap_or((0, 0));
+        match side {
+            Side::Both => {}
+            Side::Old => self.tokens = Some((norm, after)),
+            Side::New => self.tokens = Some((before, norm)),
+        }
+    }
+
+    fn has_tokens(&self) -> bool {
+        self.tokens.is_some()
+    }
+}
+
+/// Adds to the sum in the summary of a field's tokens.
+fn add_tokens(key: &mut [u8; TOKENS_KEY_BYTES], sum: u64) {
+    key[0] = class::TOKENS;
+    if let Some(place) = key.last_chunk_mut::<8>() {
+        *place = u64::from_le_bytes(*place).wrapping_add(sum).to_le_bytes();
+    }
 }
 
 fn key_in<'a>(arena: &'a [u8], change: &TermChange) -> &'a [u8] {

@@ -4,7 +4,8 @@
 //! 1. `changes`: each entry's new terms against its forward record give the terms gained and lost;
 //! 2. `terms`: sorted by field and key, these walk once over the tree of terms, so that a page is
 //!    visited once however many of its terms change;
-//! 3. large posting lists are changed in the order of their numbers, counters stored once.
+//! 3. large posting lists are changed in the order of their numbers;
+//! 4. `occurrences` and norms of fields with positions follow, counters are stored once.
 //!
 //! Invariants:
 //! - Only terms an entry gains or loses are touched.
@@ -14,6 +15,7 @@
 //! Threads: one writer for one transaction at a time. Memory is kept between batches.
 
 mod changes;
+mod occurrences;
 mod terms;
 
 use crate::batch::Batch;
@@ -22,6 +24,7 @@ use crate::error::IndexError;
 use crate::store::IndexWrite;
 
 use changes::Changes;
+use occurrences::OccurrenceWriter;
 use terms::TermWriter;
 
 /// What a batch did.
@@ -44,6 +47,7 @@ pub struct Applied {
 pub struct IndexWriter {
     changes: Changes,
     terms: TermWriter,
+    occurrences: OccurrenceWriter,
 }
 
 impl IndexWriter {
@@ -72,10 +76,11 @@ impl IndexWriter {
         let fields = batch
             .fields()
             .iter()
-            .map(|field| catalog.declare(&field.name, field.options.analyzer))
+            .map(|field| catalog.declare(&field.name, field.options))
             .collect::<Result<Vec<FieldId>, IndexError>>()?;
         let applied = self.changes.collect(store, batch, &fields, &mut catalog)?;
         self.terms.write(store, &self.changes, &mut catalog)?;
+        self.occurrences.write(store, &self.changes, &mut catalog)?;
         if let Some(indexed_up_to) = indexed_up_to {
             catalog.counters.indexed_up_to = indexed_up_to;
         }

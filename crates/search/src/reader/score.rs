@@ -1,0 +1,304 @@
+//! Scores: BM25 over the terms of full text, a constant for conditions on many terms.
+//!
+//! Called by query execution for `order by score()`. Statistics may be collected over several
+//! indexes that together are one collection: the index, without entries that do not count any more,
+//! and an index in memory of the documents that changed.
+//!
+//! Invariants:
+//! - The score of an entry is the sum over the terms, phrases and other conditions that it passes:
+//!   `idf * f / (f + k1 * (1 - b + b * length / average))`, where `idf = ln(1 + (N - n + 0.5) / (n +
+//!   0.5))`, N is the number of entries with text in the field, n those with the term, f how often
+//!   it stands there and k1 = 1.2, b = 0.75. A phrase has the sum of its terms' idf; anything else
+//!   that is not a single term scores 1. In a field without positions f, length and average are 1.
+//! - Statistics are exact for the entries that count.
+//!
+//! Threads: as the reader.
+
+use std::collections::BTreeMap;
+
+use jackdaw_storage::PageRead;
+
+use super::IndexReader;
+use super::budget::Budget;
+use crate::EntryId;
+use crate::catalog::FieldId;
+use crate::error::IndexError;
+use crate::occurrence::Norms;
+use crate::set::EntrySet;
+use crate::term::Term;
+use crate::text::{Phrase, TextQuery};
+
+/// How soon further occurrences of a term count less.
+const K1: f64 = 1.2;
+/// How much the length of a text counts.
+const B: f64 = 0.75;
+
+/// What BM25 needs to know of a field.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TextStatistics {
+    /// Entries with text in the field.
+    pub entries: u64,
+    /// Tokens of all of them, their lengths rounded as norms are.
+    pub tokens: u64,
+    /// Number of entries of each term.
+    pub frequencies: BTreeMap<Box<str>, u64>,
+}
+
+impl TextStatistics {
+    /// How much a term tells: less the more entries have it.
+    #[must_use]
+    pub fn idf(&self, term: &str) -> f64 {
+        let frequency = self.frequencies.get(term).copied().unwrap_or(0);
+        idf(self.entries, frequency)
+    }
+
+    fn weight(&self, frequency: u32, length: u32) -> f64 {
+        let average = self.tokens as f64 / self.entries.max(1) as f64;
+        let relative = match average > 0.0 {
+            true => f64::from(length) / average,
+            false => 1.0,
+        };
+        let frequency = f64::from(frequency);
+        frequency / (frequency + K1 * (1.0 - B + B * relative))
+    }
+}
+
+/// The inverse document frequency of BM25.
+#[must_use]
+pub fn idf(entries: u64, frequency: u64) -> f64 {
+    let (entries, frequency) = (entries as f64, frequency as f64);
+    (((entries - frequency).max(0.0) + 0.5) / (frequency + 0.5)).ln_1p()
+}
+
+/// The scores of some entries.
+#[derive(Clone, Debug)]
+pub struct Scores {
+    entries: Vec<u64>,
+    scores: Vec<f64>,
+}
+
+impl Scores {
+    /// All zero.
+    #[must_use]
+    pub fn new(entries: &EntrySet) -> Scores {
+        let entries: Vec<u64> = entries.iter().map(|entry| entry.0).collect();
+        Scores {
+            scores: vec![0.0; entries.len()],
+            entries,
+        }
+    }
+
+    /// The bytes that the scores of so many entries take.
+    #[must_use]
+    pub fn len_bytes(entry_count: u64) -> u64 {
+        entry_count.saturating_mul(16)
+    }
+
+    /// Adds to the score of an entry; nothing when it is not one of these.
+    pub fn add(&mut self, entry: EntryId, score: f64) {
+        if let Ok(at) = self.entries.binary_search(&entry.0) {
+            self.scores[at] += score;
+        }
+    }
+
+    /// Adds to the scores of all entries of a set.
+    pub fn add_all(&mut self, set: &EntrySet, score: f64) {
+        set.iter().for_each(|entry| self.add(entry, score));
+    }
+
+    /// The score of an entry; 0 when it is not one of these.
+    #[must_use]
+    pub fn get(&self, entry: EntryId) -> f64 {
+        let at = self.entries.binary_search(&entry.0);
+        at.map_or(0.0, |at| self.scores[at])
+    }
+}
+
+impl<P: PageRead + ?Sized> IndexReader<'_, P> {
+    /// Adds what this index says of the terms of `query` to `statistics`, without the entries of
+    /// `excluded`.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn add_statistics(
+        &self,
+        field: FieldId,
+        query: &TextQuery,
+        excluded: &EntrySet,
+        statistics: &mut TextStatistics,
+    ) -> Result<(), IndexError> {
+        let info = self.field_info(field);
+        let (mut entries, mut tokens) = match info.options().positions {
+            true => (info.text_count(), info.token_total()),
+            false => (self.exists_count(field)?, 0),
+        };
+        if !excluded.is_empty() {
+            if info.options().positions {
+                let mut norms = Norms::new(self.norms, field);
+                for entry in excluded {
+                    if let Some(length) = norms.length(entry)? {
+                        entries = entries.saturating_sub(1);
+                        tokens = tokens.saturating_sub(u64::from(length));
+                    }
+                }
+            } else {
+                let gone = self.exists(field)?.and(excluded).len();
+                entries = entries.saturating_sub(gone);
+            }
+        }
+        statistics.entries += entries;
+        statistics.tokens += tokens;
+        let mut terms: Vec<&str> = Vec::new();
+        query.for_each_term(&mut |term| terms.push(term));
+        terms.sort_unstable();
+        terms.dedup();
+        for term in terms {
+            let mut count = self.count(field, Term::Text(term))?;
+            if !excluded.is_empty() {
+                let gone = self.term_within(field, Term::Text(term), excluded)?;
+                count = count.saturating_sub(gone.possible().len());
+            }
+            *statistics.frequencies.entry(term.into()).or_default() += count;
+        }
+        Ok(())
+    }
+
+    /// Adds the scores that `query` gives those entries of `within` that pass it, times `factor`.
+    ///
+    /// # Errors
+    /// As [`text`](Self::text).
+    #[expect(clippy::too_many_arguments, reason = "the parts of one formula")]
+    pub fn add_scores(
+        &self,
+        field: FieldId,
+        query: &TextQuery,
+        statistics: &TextStatistics,
+        within: &EntrySet,
+        factor: f64,
+        budget: &mut Budget<'_>,
+        scores: &mut Scores,
+    ) -> Result<(), IndexError> {
+        let scorer = Scorer {
+            reader: self,
+            field,
+            statistics,
+        };
+        scorer.add(query, within, factor, budget, scores)
+    }
+}
+
+struct Scorer<'s, 't, P: PageRead + ?Sized> {
+    reader: &'s IndexReader<'t, P>,
+    field: FieldId,
+    statistics: &'s TextStatistics,
+}
+
+impl<P: PageRead + ?Sized> Scorer<'_, '_, P> {
+    fn add(
+        &self,
+        query: &TextQuery,
+        within: &EntrySet,
+        factor: f64,
+        budget: &mut Budget<'_>,
+        scores: &mut Scores,
+    ) -> Result<(), IndexError> {
+        let has_positions = self.reader.field_info(self.field).options().positions;
+        match query {
+            TextQuery::Term(term) if has_positions => {
+                self.add_term(term, within, factor, budget, scores)
+            }
+            TextQuery::Term(term) => {
+                let found = self
+                    .reader
+                    .term_within(self.field, Term::Text(term), within)?;
+                scores.add_all(&found.possible(), factor * self.statistics.idf(term));
+                Ok(())
+            }
+            TextQuery::Phrase(phrase) if has_positions => {
+                self.add_phrase(phrase, within, factor, budget, scores)
+            }
+            TextQuery::Bool { must, should, .. } => {
+                let found = self.reader.text(self.field, query, budget)?;
+                let within = found.possible().and(within);
+                for query in must.iter().chain(should) {
+                    self.add(query, &within, factor, budget, scores)?;
+                }
+                Ok(())
+            }
+            TextQuery::Boost(inner, boost) => {
+                self.add(inner, within, factor * boost, budget, scores)
+            }
+            query => {
+                let found = self.reader.text(self.field, query, budget)?;
+                scores.add_all(&found.possible().and(within), factor);
+                Ok(())
+            }
+        }
+    }
+
+    fn add_term(
+        &self,
+        term: &str,
+        within: &EntrySet,
+        factor: f64,
+        budget: &mut Budget<'_>,
+        scores: &mut Scores,
+    ) -> Result<(), IndexError> {
+        let weight = factor * self.statistics.idf(term);
+        let mut norms = Norms::new(self.reader.norms, self.field);
+        let mut walk = self.reader.occurrences(self.field, term);
+        let mut wanted = within.iter();
+        let mut found = walk.next_occurrence()?;
+        let mut next = wanted.next();
+        while let (Some(occurrence), Some(entry)) = (&found, next) {
+            budget.spend()?;
+            match occurrence.entry().cmp(&entry) {
+                std::cmp::Ordering::Less => found = walk.seek(entry)?,
+                std::cmp::Ordering::Greater => {
+                    wanted = within.iter_from(occurrence.entry());
+                    next = wanted.next();
+                }
+                std::cmp::Ordering::Equal => {
+                    let length = norms.length(entry)?.unwrap_or(0);
+                    let score = self.statistics.weight(occurrence.frequency(), length);
+                    scores.add(entry, weight * score);
+                    found = walk.next_occurrence()?;
+                    next = wanted.next();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_phrase(
+        &self,
+        phrase: &Phrase,
+        within: &EntrySet,
+        factor: f64,
+        budget: &mut Budget<'_>,
+        scores: &mut Scores,
+    ) -> Result<(), IndexError> {
+        let words = phrase.terms.iter().map(|(term, _)| Term::Text(term));
+        let candidates = self.reader.all_of(self.field, words)?;
+        let candidates = candidates.possible().and(within);
+        let terms = phrase.terms.iter();
+        let weight: f64 = terms.map(|(term, _)| self.statistics.idf(term)).sum();
+        let mut found = Vec::new();
+        self.reader.visit_phrase(
+            self.field,
+            phrase,
+            &candidates,
+            budget,
+            &mut |entry, count| {
+                found.push((entry, count));
+            },
+        )?;
+        let mut norms = Norms::new(self.reader.norms, self.field);
+        for (entry, count) in found {
+            let length = norms.length(entry)?.unwrap_or(0);
+            let score = self.statistics.weight(count, length);
+            scores.add(entry, factor * weight * score);
+        }
+        Ok(())
+    }
+}
