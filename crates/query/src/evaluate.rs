@@ -8,9 +8,10 @@ use std::ops::{Bound, ControlFlow};
 
 use jackdaw_base::lowercase::lowercase_char;
 use jackdaw_document::Value;
+use jackdaw_search::{FieldOptions, FieldTerms};
 
-use crate::fields::{FieldKind, IndexField, Leaf, visit_values};
-use crate::predicate::{Field, Predicate, SearchTerm, Test};
+use crate::fields::{FieldKind, IndexField, Leaf, places_of, terms_of, visit_values};
+use crate::predicate::{Field, Predicate, Test};
 use crate::source::StoredDocument;
 
 /// Whether `document` passes `predicate`. Time is linear in the values the paths lead to.
@@ -22,16 +23,24 @@ pub fn matches(predicate: &Predicate, document: &StoredDocument<'_>) -> bool {
         Predicate::Not(inner) => !matches(inner, document),
         Predicate::And(list) => list.iter().all(|predicate| matches(predicate, document)),
         Predicate::Or(list) => list.iter().any(|predicate| matches(predicate, document)),
+        Predicate::Boost(inner, _) => matches(inner, document),
     }
 }
 
 fn passes(field: &Field, test: &Test, document: &StoredDocument<'_>) -> bool {
     match field {
         Field::Id => text_passes(test, document.id, Case::Folded),
+        Field::Values(field) if let Test::Terms(test) = test => {
+            let terms = terms_of(document, field);
+            test.query(terms.options()).matches(&terms)
+        }
+        Field::Values(field) if let Test::Place(test) = test => places_of(document, field)
+            .iter()
+            .any(|place| place.passes(&test.shape, test.relation)),
         Field::Values(IndexField { path, kind }) => {
             let case = match kind {
                 FieldKind::Exact => Case::Exact,
-                FieldKind::Plain | FieldKind::Search => Case::Folded,
+                _ => Case::Folded,
             };
             let visited = visit_values(document, path, &mut |leaf| match leaf_passes(
                 test, leaf, case,
@@ -81,13 +90,18 @@ fn value_passes(test: &Test, value: Value<'_>, case: Case) -> bool {
 fn text_passes(test: &Test, text: &str, case: Case) -> bool {
     match test {
         Test::Exists => true,
-        Test::Null | Test::Number(_) | Test::NumberRange(..) => false,
+        Test::Null | Test::Number(_) | Test::NumberRange(..) | Test::Place(_) => false,
         Test::OneOf(values) => values.has_text(|value| compare(text, value, case).reverse()),
         Test::Text(expected) => compare(text, expected, case) == Ordering::Equal,
         Test::TextRange(low, high) => within(low, high, |bound| compare(text, bound, case)),
         Test::Prefix(prefix) => starts_with(text, prefix, case),
         Test::Suffix(suffix) => ends_with(text, suffix, case),
-        Test::Word(term) => words(text).any(|word| word_passes(term, word)),
+        // Of an id: one term.
+        Test::Terms(test) => {
+            let mut terms = FieldTerms::new(FieldOptions::default());
+            terms.add(text);
+            test.query(terms.options()).matches(&terms)
+        }
     }
 }
 
@@ -131,23 +145,6 @@ fn ends_with(text: &str, suffix: &str, case: Case) -> bool {
 fn is_beginning(beginning: impl Iterator<Item = char>, mut of: impl Iterator<Item = char>) -> bool {
     let mut beginning = beginning;
     beginning.all(|expected| of.next() == Some(expected))
-}
-
-/// The words of a text: runs of letters and digits.
-pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-}
-
-fn word_passes(term: &SearchTerm, word: &str) -> bool {
-    match term {
-        SearchTerm::Word(expected) => compare(word, expected, Case::Folded) == Ordering::Equal,
-        SearchTerm::Prefix(prefix) => starts_with(word, prefix, Case::Folded),
-        SearchTerm::Suffix(suffix) => ends_with(word, suffix, Case::Folded),
-        SearchTerm::Inside(inside) => word
-            .char_indices()
-            .any(|(at, _)| starts_with(&word[at..], inside, Case::Folded)),
-    }
 }
 
 /// Whether text that is folded already (an id, a term of an index) passes.

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 use jackdaw_base::number::Number;
 use jackdaw_document::{Object, Value};
-use jackdaw_search::{Analyzer, EntryTerms, FieldOptions, FieldSlot};
+use jackdaw_search::{Analyzer, EntryTerms, FieldOptions, FieldSlot, FieldTerms, Place};
 
 use crate::source::StoredDocument;
 use crate::syntax::{Path, PathPart};
@@ -239,6 +239,10 @@ pub enum FieldKind {
     Exact,
     /// Full text: `search(...)`.
     Search,
+    /// Points, whose longitudes are at another path: `spatial.point(...)`.
+    Point(FieldPath),
+    /// Shapes as well-known text: `spatial.wkt(...)`.
+    Shape,
 }
 
 impl IndexField {
@@ -256,16 +260,86 @@ impl IndexField {
             FieldKind::Plain => self.path.to_string(),
             FieldKind::Exact => format!("exact({})", self.path),
             FieldKind::Search => format!("search({})", self.path),
+            FieldKind::Point(longitude) => format!("spatial.point({}|{longitude})", self.path),
+            FieldKind::Shape => format!("spatial.wkt({})", self.path),
         }
     }
 
     /// The options the field has in an automatic index.
     pub fn options(&self) -> FieldOptions {
         FieldOptions::new(match &self.kind {
-            FieldKind::Plain => Analyzer::LowercaseKeyword,
+            FieldKind::Plain | FieldKind::Point(_) | FieldKind::Shape => Analyzer::LowercaseKeyword,
             FieldKind::Exact => Analyzer::Keyword,
             FieldKind::Search => Analyzer::Standard,
         })
+    }
+}
+
+/// The terms of text that `document` has in `field`, as an automatic index has them.
+pub(crate) fn terms_of(document: &StoredDocument<'_>, field: &IndexField) -> FieldTerms {
+    let mut terms = FieldTerms::new(field.options());
+    let _ = visit_values(document, &field.path, &mut |leaf| {
+        match leaf {
+            Leaf::Null => {}
+            Leaf::Bool(value) => terms.add(if value { "true" } else { "false" }),
+            Leaf::Text(text) => terms.add(text),
+            Leaf::Number(_, value) => terms.add(&value.to_json()),
+            Leaf::Object(object) => add_object(&field.kind, object, &mut |text| terms.add(text)),
+        }
+        ControlFlow::Continue(())
+    });
+    terms
+}
+
+/// The places that `document` has in a field of points or shapes. What is no place is passed.
+pub(crate) fn places_of(document: &StoredDocument<'_>, field: &IndexField) -> Vec<Place> {
+    let numbers = |path: &FieldPath| {
+        let mut numbers = Vec::new();
+        let _ = visit_values(document, path, &mut |leaf| {
+            if let Leaf::Number(number, _) = leaf {
+                numbers.push(number.to_f64());
+            }
+            ControlFlow::Continue(())
+        });
+        numbers
+    };
+    match &field.kind {
+        FieldKind::Point(longitude) => {
+            let pairs = numbers(&field.path).into_iter().zip(numbers(longitude));
+            pairs
+                .filter_map(|(latitude, longitude)| Place::point(latitude, longitude))
+                .collect()
+        }
+        FieldKind::Shape => {
+            let mut places = Vec::new();
+            let _ = visit_values(document, &field.path, &mut |leaf| {
+                if let Leaf::Text(text) = leaf {
+                    places.extend(Place::parse(text));
+                }
+                ControlFlow::Continue(())
+            });
+            places
+        }
+        FieldKind::Plain | FieldKind::Exact | FieldKind::Search => Vec::new(),
+    }
+}
+
+/// The texts of an object: its JSON, or for full text each value inside.
+fn add_object(kind: &FieldKind, object: Object<'_>, add: &mut dyn FnMut(&str)) {
+    match kind {
+        FieldKind::Plain | FieldKind::Exact => add(&Value::Object(object).to_json()),
+        FieldKind::Point(_) | FieldKind::Shape => {}
+        FieldKind::Search => add_inside(Value::Object(object), add),
+    }
+}
+
+fn add_inside(value: Value<'_>, add: &mut dyn FnMut(&str)) {
+    match value {
+        Value::Object(object) => object.iter().for_each(|(_, value)| add_inside(value, add)),
+        Value::Array(array) => array.iter().for_each(|value| add_inside(value, add)),
+        Value::String(text) => add(text),
+        Value::Null => {}
+        other => add(&other.to_json()),
     }
 }
 
@@ -277,6 +351,10 @@ pub fn add_terms(
     slot: FieldSlot,
     terms: &mut EntryTerms<'_>,
 ) {
+    if matches!(field.kind, FieldKind::Point(_) | FieldKind::Shape) {
+        let places = places_of(document, field);
+        return places.iter().for_each(|place| terms.place(slot, place));
+    }
     let mut scratch = Vec::new();
     let _ = visit_values(document, &field.path, &mut |leaf| {
         match leaf {
@@ -293,9 +371,7 @@ pub fn add_terms(
                 );
             }
             Leaf::Object(object) => {
-                scratch.clear();
-                Value::Object(object).write_json(&mut scratch);
-                terms.text(slot, std::str::from_utf8(&scratch).unwrap_or_default());
+                add_object(&field.kind, object, &mut |text| terms.text(slot, text));
             }
         }
         ControlFlow::Continue(())

@@ -37,7 +37,7 @@ pub use fields::{FieldKind, FieldPath, IndexField, Leaf, add_terms, visit_values
 pub use follow::{FollowQuery, Follower};
 pub use parameters::Parameters;
 pub use plan::{Plan, plan};
-pub use predicate::{Field, OneOf, Predicate, SearchTerm, Test};
+pub use predicate::{Field, OneOf, PlaceTest, Predicate, TermsTest, Test, Written};
 pub use project::write_document;
 pub use source::{
     ChangeVector, DocumentNumber, Etag, IndexAccess, Numbers, Scope, Source, StoredDocument,

@@ -13,6 +13,7 @@ use jackdaw_base::hash::xxh3_64;
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::number::Number;
 use jackdaw_document::Value;
+use jackdaw_search::{Coordinate, Scores};
 
 use crate::fields::{FieldPath, IndexField, Leaf, visit_values};
 use crate::source::{DocumentNumber, StoredDocument};
@@ -29,12 +30,47 @@ pub(crate) struct OrderKey {
 }
 
 /// What a key orders by.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum OrderSource {
     Field(FieldPath),
     Id,
     /// A seed; without one each execution brings its own.
     Random(Option<u64>),
+    /// How well the document matches, the best first.
+    Score,
+    /// How far its places are.
+    Distance(Distance),
+}
+
+/// The distance of places from a point.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Distance {
+    /// Where the places are.
+    pub(crate) field: IndexField,
+    pub(crate) from: Coordinate,
+    /// Distances are rounded up to multiples of so many kilometers; 0 for not at all.
+    pub(crate) round_km: f64,
+    /// Which of the distances in [`Computed`] are these.
+    pub(crate) slot: usize,
+}
+
+/// What is computed of all matches before they are ordered.
+#[derive(Debug, Default)]
+pub(crate) struct Computed {
+    pub(crate) scores: Option<Scores>,
+    /// For each key of distances: entries, ascending, with their distances in kilometers.
+    pub(crate) distances: Vec<Vec<(u64, f64)>>,
+}
+
+impl Computed {
+    /// The distance of a match, when it has a place.
+    fn distance(&self, slot: usize, number: DocumentNumber) -> Option<f64> {
+        let list = self.distances.get(slot)?;
+        let at = list
+            .binary_search_by_key(&number.0, |(entry, _)| *entry)
+            .ok()?;
+        list.get(at).map(|(_, distance)| *distance)
+    }
 }
 
 /// The value of one document for one key.
@@ -47,19 +83,37 @@ pub(crate) enum SortValue {
 }
 
 impl OrderKey {
+    /// The best first.
+    pub(crate) fn score() -> OrderKey {
+        OrderKey {
+            source: OrderSource::Score,
+            ordering: Ordering::Double,
+            descending: false,
+            nulls_first: false,
+        }
+    }
+
     /// The field an index can order by.
     pub(crate) fn index_field(&self) -> Option<IndexField> {
         match &self.source {
             OrderSource::Field(path) => Some(IndexField::plain(path.clone())),
-            OrderSource::Id | OrderSource::Random(_) => None,
+            OrderSource::Distance(distance) => Some(distance.field.clone()),
+            OrderSource::Id | OrderSource::Random(_) | OrderSource::Score => None,
         }
     }
 
-    /// The value of `document`. `seed` is for `random()` without one.
-    pub(crate) fn value(&self, document: &StoredDocument<'_>, seed: u64) -> SortValue {
+    /// The value of `document` for a field or its id.
+    pub(crate) fn value(
+        &self,
+        document: &StoredDocument<'_>,
+        seed: u64,
+        computed: &Computed,
+    ) -> SortValue {
         match &self.source {
             OrderSource::Id => SortValue::Text(lowercase(document.id).into()),
-            OrderSource::Random(_) => self.rank(document.number, seed),
+            OrderSource::Random(_) | OrderSource::Score | OrderSource::Distance(_) => {
+                self.rank(document.number, seed, computed)
+            }
             OrderSource::Field(path) => {
                 let mut best = SortValue::None;
                 let _ = visit_values(document, path, &mut |leaf| {
@@ -71,10 +125,25 @@ impl OrderKey {
         }
     }
 
-    /// The value of a document for `random`, which needs no document.
-    pub(crate) fn rank(&self, number: DocumentNumber, seed: u64) -> SortValue {
+    /// The value of a document for `random` and `score`, which need no document.
+    pub(crate) fn rank(&self, number: DocumentNumber, seed: u64, computed: &Computed) -> SortValue {
         match &self.source {
             OrderSource::Random(own) => SortValue::Rank(random_rank(own.unwrap_or(seed), number)),
+            OrderSource::Score => {
+                let scores = computed.scores.as_ref();
+                let score = scores.map_or(0.0, |scores| scores.get(number.into()));
+                // The bits of numbers that are not negative order as the numbers do.
+                SortValue::Rank(u64::MAX - score.max(0.0).to_bits())
+            }
+            OrderSource::Distance(Distance { slot, round_km, .. }) => {
+                match computed.distance(*slot, number) {
+                    Some(distance) if *round_km > 0.0 => {
+                        SortValue::Rank(((distance / round_km).ceil() * round_km).to_bits())
+                    }
+                    Some(distance) => SortValue::Rank(distance.to_bits()),
+                    None => SortValue::None,
+                }
+            }
             OrderSource::Field(_) | OrderSource::Id => SortValue::None,
         }
     }

@@ -214,6 +214,7 @@ pub(crate) fn estimate<P: PageRead + ?Sized>(
             }
             least
         }
+        Predicate::Boost(inner, _) => estimate(reader, inner)?,
         Predicate::Test(Field::Id, _) | Predicate::Not(_) | Predicate::Or(_) => None,
     })
 }
@@ -314,6 +315,8 @@ fn print_order(f: &mut fmt::Formatter<'_>, keys: &[OrderKey]) -> fmt::Result {
             OrderSource::Field(path) => write!(f, "{path}")?,
             OrderSource::Id => f.write_str("id()")?,
             OrderSource::Random(_) => f.write_str("random()")?,
+            OrderSource::Score => f.write_str("score()")?,
+            OrderSource::Distance(distance) => write!(f, "distance of {}", distance.field.name())?,
         }
         if key.descending {
             f.write_str(" desc")?;

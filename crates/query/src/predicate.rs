@@ -10,12 +10,14 @@
 //!   text never passes as a number.
 //! - Objects pass only [`Test::Exists`] and tests of their JSON as text.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
 
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::number::Number;
+use jackdaw_search::{Expression, FieldOptions, Fuzzy, Relation, Shape, TextError, TextQuery};
 
 use crate::fields::{FieldKind, IndexField};
 
@@ -34,6 +36,8 @@ pub enum Predicate {
     And(Vec<Predicate>),
     /// One of them holds; at least two.
     Or(Vec<Predicate>),
+    /// The condition, with its part of the score multiplied.
+    Boost(Box<Predicate>, f64),
 }
 
 /// What a test looks at.
@@ -66,8 +70,10 @@ pub enum Test {
     Suffix(Box<str>),
     /// It is there, null or not.
     Exists,
-    /// A word of its text passes.
-    Word(SearchTerm),
+    /// It is a place that stands so to a shape.
+    Place(PlaceTest),
+    /// Its terms pass: words of full text, or the whole text. Looks at all values together.
+    Terms(TermsTest),
 }
 
 /// The values of `in (...)`; at least one.
@@ -78,17 +84,92 @@ pub struct OneOf {
     numbers: Vec<Number>,
 }
 
-/// One term of a search, folded to lower case.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SearchTerm {
-    /// A word is this.
-    Word(Box<str>),
-    /// A word begins so.
-    Prefix(Box<str>),
-    /// A word ends so.
-    Suffix(Box<str>),
-    /// A word has this inside.
-    Inside(Box<str>),
+/// A condition on places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceTest {
+    /// The shape.
+    pub shape: Shape,
+    /// How the document's place stands to it.
+    pub relation: Relation,
+}
+
+/// A condition on terms, as it was written and as one kind of field reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TermsTest {
+    written: Written,
+    options: FieldOptions,
+    query: TextQuery,
+}
+
+/// What the query says about terms.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Written {
+    /// `search(field, text [, and])`.
+    Search {
+        /// Words, phrases and wildcards.
+        text: Box<str>,
+        /// Whether all of them must match.
+        all: bool,
+    },
+    /// `proximity(search(field, text), slop)`.
+    Near {
+        /// Words.
+        text: Box<str>,
+        /// How far they may be from their places.
+        slop: u32,
+    },
+    /// `lucene(field, text)`.
+    Lucene(Box<str>),
+    /// `regex(field, text)`.
+    Regex(Expression),
+    /// `fuzzy(field = text, similarity)`.
+    Fuzzy {
+        /// The term.
+        text: Box<str>,
+        /// Between 0 and 1.
+        similarity: f64,
+    },
+}
+
+impl Written {
+    fn read(&self, options: FieldOptions) -> Result<TextQuery, TextError> {
+        match self {
+            Written::Search { text, all } => TextQuery::search(text, *all, options),
+            Written::Near { text, slop } => TextQuery::near(text, *slop, options),
+            Written::Lucene(text) => TextQuery::lucene(text, options),
+            Written::Regex(expression) => Ok(TextQuery::Expression(expression.clone())),
+            Written::Fuzzy { text, similarity } => {
+                let term = options.analyzer.fold(text);
+                Ok(TextQuery::Fuzzy(Fuzzy::new(&term, *similarity)))
+            }
+        }
+    }
+}
+
+impl TermsTest {
+    /// Reads what was written for fields with `options`.
+    pub(crate) fn new(written: Written, options: FieldOptions) -> Result<TermsTest, TextError> {
+        let query = written.read(options)?;
+        Ok(TermsTest {
+            written,
+            options,
+            query,
+        })
+    }
+
+    /// The condition for a field with `options`: a named index may analyze in another way than was
+    /// known when the query was bound.
+    pub(crate) fn query(&self, options: FieldOptions) -> Cow<'_, TextQuery> {
+        match options == self.options {
+            true => Cow::Borrowed(&self.query),
+            // The text was understood before; analyzers differ in tokens only.
+            false => Cow::Owned(
+                self.written
+                    .read(options)
+                    .unwrap_or_else(|_| TextQuery::nothing()),
+            ),
+        }
+    }
 }
 
 impl OneOf {
@@ -207,6 +288,17 @@ impl Predicate {
                     predicate.for_each_field(visit);
                 }
             }
+            Predicate::Boost(inner, _) => inner.for_each_field(visit),
+        }
+    }
+
+    /// Whether a part of it is boosted, so that matches come by their scores.
+    pub(crate) fn has_boost(&self) -> bool {
+        match self {
+            Predicate::Boost(..) => true,
+            Predicate::Not(inner) => inner.has_boost(),
+            Predicate::And(list) | Predicate::Or(list) => list.iter().any(Predicate::has_boost),
+            Predicate::Everything | Predicate::Nothing | Predicate::Test(..) => false,
         }
     }
 }
@@ -220,6 +312,7 @@ impl fmt::Display for Predicate {
             Predicate::Not(inner) => write!(f, "not ({inner})"),
             Predicate::And(list) => print_joined(f, list, " and "),
             Predicate::Or(list) => print_joined(f, list, " or "),
+            Predicate::Boost(inner, factor) => write!(f, "boost({inner}, {factor})"),
         }
     }
 }
@@ -262,10 +355,26 @@ impl fmt::Display for Test {
             Test::Prefix(text) => write!(f, "starts with '{text}'"),
             Test::Suffix(text) => write!(f, "ends with '{text}'"),
             Test::Exists => f.write_str("exists"),
-            Test::Word(SearchTerm::Word(word)) => write!(f, "has word '{word}'"),
-            Test::Word(SearchTerm::Prefix(word)) => write!(f, "has word '{word}*'"),
-            Test::Word(SearchTerm::Suffix(word)) => write!(f, "has word '*{word}'"),
-            Test::Word(SearchTerm::Inside(word)) => write!(f, "has word '*{word}*'"),
+            Test::Terms(test) => write!(f, "{}", test.written),
+            Test::Place(test) => f.write_str(match test.relation {
+                Relation::Within => "lies within a shape",
+                Relation::Contains => "contains a shape",
+                Relation::Intersects => "meets a shape",
+                Relation::Disjoint => "is apart from a shape",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Written::Search { text, all: true } => write!(f, "has all of '{text}'"),
+            Written::Search { text, all: false } => write!(f, "has any of '{text}'"),
+            Written::Near { text, slop } => write!(f, "has '{text}' within {slop}"),
+            Written::Lucene(text) => write!(f, "is as '{text}' says"),
+            Written::Regex(expression) => write!(f, "has what fits '{}'", expression.as_str()),
+            Written::Fuzzy { text, .. } => write!(f, "is similar to '{text}'"),
         }
     }
 }

@@ -50,6 +50,15 @@ pub(crate) enum OutputSource {
 
 /// Appends a stored document as clients see it: its fields, then its metadata.
 pub fn write_document(document: &StoredDocument<'_>, out: &mut Vec<u8>) {
+    write_scored_document(document, None, out);
+}
+
+/// Appends a document that was found with a score.
+pub(crate) fn write_scored_document(
+    document: &StoredDocument<'_>,
+    score: Option<f64>,
+    out: &mut Vec<u8>,
+) {
     write_with_metadata(document.body.root(), out, |metadata| {
         if document.collection != EMPTY_COLLECTION {
             metadata.string("@collection", document.collection);
@@ -59,8 +68,19 @@ pub fn write_document(document: &StoredDocument<'_>, out: &mut Vec<u8>) {
         }
         metadata.string("@change-vector", &document.change_vector.to_string());
         write_flags_and_id(document, metadata);
+        push_score(score, metadata);
         metadata.string("@last-modified", &document.last_modified.to_string());
     });
+}
+
+/// Scores are rounded: the last digits of a sum say nothing.
+fn push_score(score: Option<f64>, metadata: &mut ObjectWriter<'_>) {
+    if let Some(score) = score {
+        match score == 0.0 {
+            true => metadata.long("@index-score", 0),
+            false => metadata.double("@index-score", (score * 1e6).round() / 1e6),
+        }
+    }
 }
 
 fn write_flags_and_id(document: &StoredDocument<'_>, metadata: &mut ObjectWriter<'_>) {
@@ -80,17 +100,17 @@ pub(crate) fn write_fields(
     write_object(out, |row| push_fields(outputs, document, made, row));
 }
 
-/// Appends a row of chosen fields. Rows that no index found have a score of zero.
+/// Appends a row of chosen fields.
 pub(crate) fn write_projection(
     outputs: &[Output],
     document: &StoredDocument<'_>,
     made: &Made<'_>,
-    is_from_index: bool,
+    score: Option<f64>,
     out: &mut Vec<u8>,
 ) {
     write_object(out, |row| {
         push_fields(outputs, document, made, row);
-        push_projected(document, is_from_index, row);
+        push_projected(document, score, row);
     });
 }
 
@@ -98,17 +118,17 @@ pub(crate) fn write_projection(
 pub(crate) fn write_made_row(
     row: Object<'_>,
     document: &StoredDocument<'_>,
-    is_from_index: bool,
+    score: Option<f64>,
     out: &mut Vec<u8>,
 ) {
     write_object(out, |object| {
         object.fields_except(row, METADATA);
-        push_projected(document, is_from_index, object);
+        push_projected(document, score, object);
     });
 }
 
 /// The metadata of a row that is no document.
-fn push_projected(document: &StoredDocument<'_>, is_from_index: bool, row: &mut ObjectWriter<'_>) {
+fn push_projected(document: &StoredDocument<'_>, score: Option<f64>, row: &mut ObjectWriter<'_>) {
     row.object(METADATA, |metadata| {
         metadata.bool("@projection", true);
         // A group is no document of the database.
@@ -117,9 +137,7 @@ fn push_projected(document: &StoredDocument<'_>, is_from_index: bool, row: &mut 
         }
         metadata.string("@change-vector", &document.change_vector.to_string());
         write_flags_and_id(document, metadata);
-        if !is_from_index {
-            metadata.long("@index-score", 0);
-        }
+        push_score(score, metadata);
         metadata.string("@last-modified", &document.last_modified.to_string());
     });
 }

@@ -12,6 +12,7 @@ use jackdaw_base::number::Number;
 
 use crate::analysis::{TOKENS_PER_FIELD_MAX, VALUE_GAP, boolean_text};
 use crate::options::FieldOptions;
+use crate::place::Place;
 use crate::term::{self, class};
 use crate::{EntryId, IndexError};
 
@@ -254,6 +255,11 @@ impl EntryTerms<'_> {
     /// A boolean.
     pub fn boolean(&mut self, field: FieldSlot, value: bool) {
         self.text(field, boolean_text(value));
+    }
+
+    /// A place on the earth.
+    pub fn place(&mut self, field: FieldSlot, place: &Place) {
+        self.push(field, |arena| term::push_place_key(place, arena));
     }
 
     /// An explicit null.

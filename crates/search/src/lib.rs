@@ -19,6 +19,7 @@ mod forward;
 mod matches;
 mod occurrence;
 mod options;
+mod place;
 mod posting;
 mod reader;
 mod set;
@@ -36,6 +37,7 @@ pub use error::{IndexDamage, IndexError};
 pub use matches::Matches;
 pub use occurrence::{Occurrence, Occurrences};
 pub use options::FieldOptions;
+pub use place::{Coordinate, Place, Relation, Shape};
 pub use posting::Postings;
 pub use reader::{
     Budget, Direction, IndexReader, Scores, TermKind, TermWalk, TermsOfEntry, TextStatistics,

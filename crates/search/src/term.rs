@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - A key is a class byte and the term. Keys order as terms do: null, then text by its bytes,
-//!   then numbers by true value.
+//!   then numbers by true value, then places.
 //! - Text up to [`TEXT_BYTES_WHOLE_MAX`] is its own key. Longer text is cut there and a hash of
 //!   all of it follows, so such a key has [`TEXT_BYTES_CUT`] bytes, which no whole text has.
 //!   A cut key names its text only up to the hash; whoever looks up a cut term must check the
@@ -20,13 +20,15 @@ use std::borrow::Cow;
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_base::number::{Number, NumberKey};
 
+use crate::place::{Coordinate, Place, key_of, spot_of};
+
 /// Longest text that is kept whole as a term, in bytes.
 pub const TEXT_BYTES_WHOLE_MAX: usize = 504;
 
 /// Length of the term of a longer text: its first bytes, and a hash of eight bytes.
 pub(crate) const TEXT_BYTES_CUT: usize = TEXT_BYTES_WHOLE_MAX + 8;
 
-/// Classes of terms. Gaps are left for classes to come (points in time 0x28, places 0x30).
+/// Classes of terms. Gaps are left for classes to come (points in time 0x28).
 pub(crate) mod class {
     /// Every entry that has the field, whatever its value. Not a term of any entry.
     pub(crate) const EXISTS: u8 = 0x01;
@@ -39,6 +41,10 @@ pub(crate) mod class {
     pub(crate) const TEXT: u8 = 0x10;
     /// A number by value.
     pub(crate) const NUMBER: u8 = 0x20;
+    /// A point on the earth, along a curve.
+    pub(crate) const POINT: u8 = 0x30;
+    /// Another shape, by its text.
+    pub(crate) const SHAPE: u8 = 0x31;
 }
 
 /// What a query looks for.
@@ -55,7 +61,7 @@ pub enum Term<'a> {
 }
 
 /// A term as the index keeps it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum StoredTerm<'a> {
     /// An explicit null.
     Null,
@@ -63,6 +69,10 @@ pub enum StoredTerm<'a> {
     Text(StoredText<'a>),
     /// A number by value.
     Number(Number),
+    /// A point on the earth.
+    Point(Coordinate),
+    /// Another shape as well-known text, or the beginning of it.
+    Shape(StoredText<'a>),
 }
 
 /// Length of the key of class [`class::TOKENS`]: the norm, and the sum.
@@ -76,6 +86,11 @@ impl<'a> StoredTerm<'a> {
             class::NULL if rest.is_empty() => Some(StoredTerm::Null),
             class::TEXT => StoredText::decode(rest).map(StoredTerm::Text),
             class::NUMBER => NumberKey::decode(rest).map(|key| StoredTerm::Number(key.to_number())),
+            class::POINT => {
+                let key = rest.try_into().ok()?;
+                Some(StoredTerm::Point(spot_of(u64::from_be_bytes(key))))
+            }
+            class::SHAPE => StoredText::decode(rest).map(StoredTerm::Shape),
             _ => None,
         }
     }
@@ -130,6 +145,22 @@ pub(crate) fn cut_in_place(out: &mut Vec<u8>, start: usize) {
         let hash = xxh3_64(&out[start..], 0);
         out.truncate(start + TEXT_BYTES_WHOLE_MAX);
         out.extend_from_slice(&hash.to_be_bytes());
+    }
+}
+
+/// Appends the key of a place.
+pub(crate) fn push_place_key(place: &Place, out: &mut Vec<u8>) {
+    match place {
+        Place::Point(at) => {
+            out.push(class::POINT);
+            out.extend_from_slice(&key_of(*at).to_be_bytes());
+        }
+        Place::Shape(_, text) => {
+            out.push(class::SHAPE);
+            let start = out.len();
+            out.extend_from_slice(text.as_bytes());
+            cut_in_place(out, start);
+        }
     }
 }
 

@@ -106,6 +106,13 @@ fn terms_of(values: &[String]) -> FieldTerms {
     terms
 }
 
+fn texts_of(model: &Model) -> BTreeMap<u64, FieldTerms> {
+    model
+        .iter()
+        .map(|(entry, values)| (*entry, terms_of(values)))
+        .collect()
+}
+
 fn queries() -> Vec<TextQuery> {
     let search = |text: &str, all| TextQuery::search(text, all, options()).unwrap();
     let lucene = |text: &str| TextQuery::lucene(text, options()).unwrap();
@@ -138,7 +145,7 @@ fn texts_are_found_and_ranked_as_the_model_has_it() {
         let mut random = Rng::new(seed);
         let (mut store, mut writer, mut model) =
             (MemoryStore::new(), IndexWriter::new(), Model::new());
-        for changes in [300, 900, 200, 1, 500] {
+        for changes in [300, 700, 200, 1] {
             let batch = random_batch(&mut random, &mut model, changes);
             writer.apply(&mut store, &batch, None).unwrap();
             let reader = IndexReader::open(&store).unwrap().unwrap();
@@ -200,7 +207,7 @@ fn check_occurrences(reader: &Reader<'_>, model: &Model, seed: u64) {
                 break;
             }
             // The walk is behind what it gave.
-            if found.is_some_and(|found| found > target + 61) {
+            if found.is_some_and(|found| found >= target + 61) {
                 walk = reader.occurrences(field, term);
             }
         }
@@ -210,15 +217,15 @@ fn check_occurrences(reader: &Reader<'_>, model: &Model, seed: u64) {
 
 fn check_queries(reader: &Reader<'_>, model: &Model, seed: u64) {
     let field = reader.field("Text").unwrap();
+    let texts = texts_of(model);
     for query in queries() {
         let mut budget = Budget::unlimited();
         let found = reader.text(field, &query, &mut budget).unwrap();
         assert!(found.is_exact());
         let found: BTreeSet<u64> = found.certain().iter().map(|entry| entry.0).collect();
-        let matching = |values: &[String]| query.matches(&terms_of(values));
-        let expected: BTreeSet<u64> = model
+        let expected: BTreeSet<u64> = texts
             .iter()
-            .filter(|(_, values)| matching(values))
+            .filter(|(_, terms)| query.matches(terms))
             .map(|(entry, _)| *entry)
             .collect();
         assert_eq!(found, expected, "seed {seed}: {query:?}");
@@ -244,6 +251,8 @@ fn check_scores(reader: &Reader<'_>, model: &Model, random: &mut Rng, seed: u64)
     let changed = IndexReader::open(&store).unwrap().unwrap();
     let changed_field = changed.field("Text").unwrap();
     let moved = EntrySet::from_ascending(moved);
+    let texts = texts_of(&model);
+    let collection = Collection::new(&texts);
     for query in queries() {
         let mut statistics = TextStatistics::default();
         let none = EntrySet::new();
@@ -270,7 +279,7 @@ fn check_scores(reader: &Reader<'_>, model: &Model, random: &mut Rng, seed: u64)
                 )
                 .unwrap();
         }
-        let expected = exhaustive(&query, &model);
+        let expected = exhaustive(&query, &texts, &collection);
         for (entry, expected) in &expected {
             let found = scores.get(EntryId(*entry));
             assert!(
@@ -290,12 +299,11 @@ fn check_scores(reader: &Reader<'_>, model: &Model, random: &mut Rng, seed: u64)
 }
 
 /// BM25 over all texts, one by one.
-fn exhaustive(query: &TextQuery, model: &Model) -> BTreeMap<u64, f64> {
-    let texts: BTreeMap<u64, FieldTerms> = model
-        .iter()
-        .map(|(entry, values)| (*entry, terms_of(values)))
-        .collect();
-    let collection = Collection::new(&texts);
+fn exhaustive(
+    query: &TextQuery,
+    texts: &BTreeMap<u64, FieldTerms>,
+    collection: &Collection,
+) -> BTreeMap<u64, f64> {
     let score = |terms: &FieldTerms| match query.matches(terms) {
         true => collection.score(query, terms),
         false => 0.0,

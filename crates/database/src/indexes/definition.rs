@@ -61,9 +61,14 @@ impl IndexDefinition {
                 FieldKind::Plain => None,
                 FieldKind::Exact => Some("Exact"),
                 FieldKind::Search => Some("Search"),
+                FieldKind::Point(_) => Some("Point"),
+                FieldKind::Shape => Some("Shape"),
             };
             if let Some(kind) = kind {
                 builder.key("Kind").string(kind);
+            }
+            if let FieldKind::Point(longitude) = &field.kind {
+                builder.key("Longitude").string(longitude.as_str());
             }
             builder.end_object();
         }
@@ -108,6 +113,11 @@ fn read_kind(field: Value<'_>) -> Option<FieldKind> {
         Some(kind) => match kind.as_str()? {
             "Exact" => Some(FieldKind::Exact),
             "Search" => Some(FieldKind::Search),
+            "Shape" => Some(FieldKind::Shape),
+            "Point" => {
+                let longitude = field.get("Longitude")?.as_str()?;
+                Some(FieldKind::Point(FieldPath::parse(longitude)))
+            }
             _ => None,
         },
     }

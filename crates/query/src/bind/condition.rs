@@ -109,7 +109,7 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
     }
 
     /// The field on the left-hand side.
-    fn field(&self, expression: &Expression) -> Result<Field, QueryError> {
+    pub(super) fn field(&self, expression: &Expression) -> Result<Field, QueryError> {
         match expression {
             Expression::Path(path) => Ok(self.path_field(path)),
             Expression::Call(call) => match Method::of(&call.name) {
@@ -190,7 +190,10 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
         }
     }
 
-    fn right_side(&self, expression: &'q Expression) -> Result<Resolved<'q>, QueryError> {
+    pub(super) fn right_side(
+        &self,
+        expression: &'q Expression,
+    ) -> Result<Resolved<'q>, QueryError> {
         match expression {
             Expression::Value(value) => self.parameters.resolve(value),
             Expression::Path(path) => Err(QueryError::invalid(format!(

@@ -1,12 +1,14 @@
 //! The methods of conditions: which are executed, and how the others are refused.
 
+use jackdaw_base::number::Number;
+use jackdaw_search::{Analyzer, Expression as RegularExpression, FieldOptions, Relation};
+
 use super::condition::Binder;
 use crate::error::QueryError;
-use crate::evaluate::words;
-use crate::fields::IndexField;
+use crate::fields::{FieldKind, IndexField};
 use crate::parameters::Resolved;
-use crate::predicate::{Field, Predicate, SearchTerm, Test};
-use crate::syntax::{Argument, Call, Join};
+use crate::predicate::{Field, Predicate, TermsTest, Test, Written};
+use crate::syntax::{Argument, Call, Comparison, Expression, Join};
 
 /// A built-in method, by name without regard to case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +19,12 @@ pub(super) enum Method {
     StartsWith,
     EndsWith,
     Search,
+    Proximity,
+    Lucene,
+    Regex,
+    Fuzzy,
+    Boost,
+    Spatial(Relation),
     Intersect,
     CompareExchange,
     Now,
@@ -29,30 +37,26 @@ pub(super) enum Method {
 }
 
 /// Methods that parse and have a meaning that this version does not execute.
-const PLANNED: [&str; 12] = [
-    "regex",
-    "lucene",
-    "fuzzy",
-    "proximity",
-    "boost",
-    "spatial.within",
-    "spatial.contains",
-    "spatial.disjoint",
-    "spatial.intersects",
-    "vector.search",
-    "key",
-    "hash",
-];
+const PLANNED: [&str; 3] = ["vector.search", "key", "hash"];
 
 impl Method {
     pub(super) fn of(name: &str) -> Method {
-        const KNOWN: [(&str, Method); 13] = [
+        const KNOWN: [(&str, Method); 22] = [
             ("id", Method::Id),
             ("exact", Method::Exact),
             ("exists", Method::Exists),
             ("startsWith", Method::StartsWith),
             ("endsWith", Method::EndsWith),
             ("search", Method::Search),
+            ("proximity", Method::Proximity),
+            ("lucene", Method::Lucene),
+            ("regex", Method::Regex),
+            ("fuzzy", Method::Fuzzy),
+            ("boost", Method::Boost),
+            ("spatial.within", Method::Spatial(Relation::Within)),
+            ("spatial.contains", Method::Spatial(Relation::Contains)),
+            ("spatial.disjoint", Method::Spatial(Relation::Disjoint)),
+            ("spatial.intersects", Method::Spatial(Relation::Intersects)),
             ("intersect", Method::Intersect),
             ("cmpxchg", Method::CompareExchange),
             ("now", Method::Now),
@@ -78,7 +82,7 @@ impl Method {
             Method::MoreLikeThis => {
                 QueryError::invalid("Method moreLikeThis() cannot be used in dynamic queries")
             }
-            Method::Planned => QueryError::not_executed(&format!("{name}()"), advice(name)),
+            Method::Planned => QueryError::not_executed(&format!("{name}()"), ""),
             Method::Unknown => {
                 QueryError::NotSupported(format!("Method '{name}' is not supported."))
             }
@@ -86,14 +90,6 @@ impl Method {
                 "Expected a field on the left of an operator, but got the method {name}()"
             )),
         }
-    }
-}
-
-fn advice(name: &str) -> &'static str {
-    match name.to_ascii_lowercase().as_str() {
-        "boost" => "Remove it: without scores it would change nothing but the order.",
-        "regex" | "lucene" | "fuzzy" => "startsWith() and endsWith() are.",
-        _ => "",
     }
 }
 
@@ -115,6 +111,12 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
             Method::StartsWith => self.affix(call, Test::Prefix),
             Method::EndsWith => self.affix(call, Test::Suffix),
             Method::Search => self.search(call),
+            Method::Proximity => self.proximity(call),
+            Method::Lucene => self.lucene(call),
+            Method::Regex => self.regex(call),
+            Method::Fuzzy => self.fuzzy(call),
+            Method::Boost => self.boost(call),
+            Method::Spatial(relation) => self.spatial(call, relation),
             Method::Intersect => self.intersect(call),
             Method::Id => Err(QueryError::invalid(
                 "Expected operator after 'id()', but found nothing. Write: id() = 'orders/1'",
@@ -167,12 +169,114 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
         })
     }
 
+    /// The field of a condition on terms, and the options it has as far as they are known.
+    fn terms_field(
+        &self,
+        call: &'q Call,
+        kind: FieldKind,
+    ) -> Result<(IndexField, FieldOptions), QueryError> {
+        let Field::Values(field) = self.field_argument(call, 0)? else {
+            return Err(QueryError::not_executed(
+                &format!("{}(id(), ...)", call.name),
+                "startsWith(id(), ...) and id() in (...) are.",
+            ));
+        };
+        // A named index says itself what its fields are.
+        let kind = if self.is_named {
+            FieldKind::Plain
+        } else {
+            kind
+        };
+        let field = IndexField { kind, ..field };
+        let options = match self.is_named {
+            true => FieldOptions::new(Analyzer::Standard),
+            false => field.options(),
+        };
+        Ok((field, options))
+    }
+
+    fn terms(
+        &self,
+        call: &Call,
+        field: IndexField,
+        written: Written,
+        options: FieldOptions,
+    ) -> Result<Predicate, QueryError> {
+        let test = TermsTest::new(written, options)
+            .map_err(|error| QueryError::invalid(format!("{error}, in: {call}")))?;
+        Ok(Predicate::Test(Field::Values(field), Test::Terms(test)))
+    }
+
+    pub(super) fn check_arguments(
+        &self,
+        call: &Call,
+        least: usize,
+        most: usize,
+    ) -> Result<(), QueryError> {
+        match (least..=most).contains(&call.arguments.len()) {
+            true => Ok(()),
+            false => Err(QueryError::invalid(format!(
+                "Method {}() expects {} arguments, but got {}: {call}",
+                call.name,
+                if least == most {
+                    least.to_string()
+                } else {
+                    format!("{least} to {most}")
+                },
+                call.arguments.len()
+            ))),
+        }
+    }
+
+    /// A text given as an argument; `None` when it is null.
+    pub(super) fn text_argument(
+        &self,
+        call: &'q Call,
+        position: usize,
+    ) -> Result<Option<String>, QueryError> {
+        match self.value_argument(call, position)? {
+            Resolved::Text(text) => Ok(Some(text.into_owned())),
+            Resolved::Null => Ok(None),
+            value => Err(QueryError::invalid(format!(
+                "Method {}() expects a string as argument {}, but got the {}: {}",
+                call.name,
+                position + 1,
+                value.type_name(),
+                value.shown()
+            ))),
+        }
+    }
+
+    /// A number that is not negative, given as an argument.
+    pub(super) fn number_argument(
+        &self,
+        call: &'q Call,
+        position: usize,
+    ) -> Result<f64, QueryError> {
+        let value = self.value_argument(call, position)?;
+        let number = match &value {
+            Resolved::Number(Number::Long(long)) => Some(*long as f64),
+            Resolved::Number(Number::Double(double)) => Some(*double),
+            Resolved::Text(text) => text.parse().ok(),
+            _ => None,
+        };
+        number
+            .filter(|number| *number >= 0.0 && number.is_finite())
+            .ok_or_else(|| {
+                QueryError::invalid(format!(
+                    "Method {}() expects a number from 0 on as argument {}, but got the {}: {}",
+                    call.name,
+                    position + 1,
+                    value.type_name(),
+                    value.shown()
+                ))
+            })
+    }
+
     /// `search(field, terms [, and | or])`.
     fn search(&self, call: &'q Call) -> Result<Predicate, QueryError> {
-        let field = match self.field_argument(call, 0)? {
-            Field::Id => return Err(QueryError::not_executed("search(id(), ...)", "")),
-            Field::Values(field) => Field::Values(IndexField::plain(field.path)),
-        };
+        self.check_arguments(call, 2, 3)?;
+        let (field, options) = self.terms_field(call, FieldKind::Search)?;
         let all = match call.arguments.get(2) {
             None => false,
             Some(Argument::Join(join)) => *join == Join::And,
@@ -182,61 +286,137 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
                 ));
             }
         };
-        let texts = match self.value_argument(call, 1)? {
-            Resolved::Text(text) => vec![text.into_owned()],
-            Resolved::Array(array) => array
-                .iter()
-                .filter_map(|value| value.as_str().map(str::to_owned))
-                .collect(),
-            Resolved::Null => return Ok(Predicate::Nothing),
-            value => vec![value.shown()],
+        let Some(text) = self.search_text(call)? else {
+            return Ok(Predicate::Nothing);
         };
-        let mut terms = Vec::new();
-        for piece in texts.iter().flat_map(|text| text.split_whitespace()) {
-            push_search_terms(piece, &mut terms)?;
-        }
-        if terms.is_empty() {
+        if text.trim().is_empty() {
             return Ok(Predicate::Nothing);
         }
-        let tests = terms
-            .into_iter()
-            .map(|term| Predicate::Test(field.clone(), Test::Word(term)));
-        Ok(match all {
-            true => tests.fold(Predicate::Everything, Predicate::and),
-            false => tests.fold(Predicate::Nothing, Predicate::or),
+        let written = Written::Search { text, all };
+        self.terms(call, field, written, options)
+    }
+
+    /// The text of a search; the texts of an array are put together.
+    fn search_text(&self, call: &'q Call) -> Result<Option<Box<str>>, QueryError> {
+        Ok(match self.value_argument(call, 1)? {
+            Resolved::Text(text) => Some(text.into_owned().into()),
+            Resolved::Array(array) => {
+                let texts = array.iter().filter_map(|value| value.as_str());
+                Some(texts.collect::<Vec<&str>>().join(" ").into())
+            }
+            Resolved::Null => None,
+            value => Some(value.shown().into()),
         })
     }
-}
 
-/// The terms of one blank-separated piece: stars at its ends are wildcards, punctuation separates.
-fn push_search_terms(piece: &str, terms: &mut Vec<SearchTerm>) -> Result<(), QueryError> {
-    if piece.contains('"') {
-        return Err(QueryError::not_executed(
-            "A phrase in search()",
-            "search(F, 'one two', and) finds documents with both words.",
-        ));
+    /// `proximity(search(field, terms), slop)`.
+    fn proximity(&self, call: &'q Call) -> Result<Predicate, QueryError> {
+        self.check_arguments(call, 2, 2)?;
+        let Some(Argument::Expression(Expression::Call(search))) = call.arguments.first() else {
+            return Err(QueryError::invalid(format!(
+                "The first argument of proximity() is a search: proximity(search(F, 'a b'), 2), \
+                 but got: {call}"
+            )));
+        };
+        if Method::of(&search.name) != Method::Search {
+            return Err(QueryError::invalid(format!(
+                "The first argument of proximity() is a search, but got: {search}"
+            )));
+        }
+        let (field, options) = self.terms_field(search, FieldKind::Search)?;
+        let Some(text) = self.search_text(search)? else {
+            return Ok(Predicate::Nothing);
+        };
+        let slop = self.number_argument(call, 1)?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not negative, and bounded"
+        )]
+        let slop = slop.min(1e6) as u32;
+        self.terms(call, field, Written::Near { text, slop }, options)
     }
-    let core = piece.trim_matches('*');
-    if core.contains('*') {
-        return Err(QueryError::not_executed(
-            "A wildcard inside a word of search()",
-            "Wildcards may stand at the ends of a word.",
-        ));
+
+    /// `lucene(field, text)`.
+    fn lucene(&self, call: &'q Call) -> Result<Predicate, QueryError> {
+        self.check_arguments(call, 2, 3)?;
+        let kind = if self.exact {
+            FieldKind::Exact
+        } else {
+            FieldKind::Plain
+        };
+        let (field, options) = self.terms_field(call, kind)?;
+        match self.text_argument(call, 1)? {
+            Some(text) => self.terms(call, field, Written::Lucene(text.into()), options),
+            None => Ok(Predicate::Nothing),
+        }
     }
-    let (star_before, star_after) = (piece.starts_with('*'), piece.ends_with('*'));
-    let words: Vec<Box<str>> = words(core)
-        .map(|word| jackdaw_base::lowercase::lowercase(word).into())
-        .collect();
-    let last = words.len().saturating_sub(1);
-    for (position, word) in words.into_iter().enumerate() {
-        terms.push(
-            match (star_before && position == 0, star_after && position == last) {
-                (false, false) => SearchTerm::Word(word),
-                (false, true) => SearchTerm::Prefix(word),
-                (true, false) => SearchTerm::Suffix(word),
-                (true, true) => SearchTerm::Inside(word),
-            },
-        );
+
+    /// `regex(field, expression)`.
+    fn regex(&self, call: &'q Call) -> Result<Predicate, QueryError> {
+        self.check_arguments(call, 2, 2)?;
+        let kind = if self.exact {
+            FieldKind::Exact
+        } else {
+            FieldKind::Plain
+        };
+        let (field, options) = self.terms_field(call, kind)?;
+        let Some(text) = self.text_argument(call, 1)? else {
+            return Ok(Predicate::Nothing);
+        };
+        let expression = RegularExpression::compile(&text)
+            .map_err(|error| QueryError::invalid(format!("{error}, in: {call}")))?;
+        self.terms(call, field, Written::Regex(expression), options)
     }
-    Ok(())
+
+    /// `fuzzy(field = text, similarity)`.
+    fn fuzzy(&self, call: &'q Call) -> Result<Predicate, QueryError> {
+        self.check_arguments(call, 2, 2)?;
+        let Some(Argument::Expression(Expression::Compare {
+            left,
+            operator: Comparison::Equal,
+            right,
+        })) = call.arguments.first()
+        else {
+            return Err(QueryError::invalid(format!(
+                "The first argument of fuzzy() is an equality: fuzzy(Name = 'x', 0.5), but got: \
+                 {call}"
+            )));
+        };
+        let Field::Values(field) = self.field(left)? else {
+            return Err(QueryError::not_executed("fuzzy(id() = ...)", ""));
+        };
+        let text = match self.right_side(right)? {
+            Resolved::Text(text) => text.into_owned(),
+            Resolved::Null => return Ok(Predicate::Nothing),
+            value => value.shown(),
+        };
+        let similarity = self.number_argument(call, 1)?;
+        if similarity > 1.0 {
+            return Err(QueryError::invalid(format!(
+                "The similarity of fuzzy() lies between 0 and 1, but got: {call}"
+            )));
+        }
+        let options = field.options();
+        // All of the text is one edit of nothing: a similarity of 1 is equality.
+        let similarity = if similarity == 1.0 {
+            0.999_999
+        } else {
+            similarity
+        };
+        let text = text.into();
+        let written = Written::Fuzzy { text, similarity };
+        self.terms(call, field, written, options)
+    }
+
+    /// `boost(condition, factor)`.
+    fn boost(&self, call: &'q Call) -> Result<Predicate, QueryError> {
+        self.check_arguments(call, 2, 2)?;
+        let condition = self.condition_argument(call, 0)?;
+        let factor = self.number_argument(call, 1)?;
+        Ok(match condition {
+            Predicate::Nothing => Predicate::Nothing,
+            condition => Predicate::Boost(Box::new(condition), factor),
+        })
+    }
 }

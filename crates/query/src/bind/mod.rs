@@ -11,6 +11,7 @@ mod method;
 mod order;
 mod query;
 mod select;
+mod spatial;
 mod when;
 
 #[cfg(test)]

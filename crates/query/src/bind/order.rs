@@ -1,6 +1,6 @@
 //! Binds `order by`: fields without alias, the methods that order, defaults filled in.
 //!
-//! Called by `query`. `score()` leaves no key: without boosting every document scores the same.
+//! Called by `query`.
 
 use jackdaw_base::hash::xxh3_64;
 
@@ -10,45 +10,54 @@ use crate::fields::FieldPath;
 use crate::order::{OrderKey, OrderSource};
 use crate::syntax::{Argument, Call, Direction, Expression, NullsPlace, OrderItem, Ordering};
 
-pub(super) fn bind_order(
-    binder: &Binder<'_, '_>,
-    items: &[OrderItem],
+pub(super) fn bind_order<'q, 'p: 'q>(
+    binder: &Binder<'q, 'p>,
+    items: &'q [OrderItem],
 ) -> Result<Vec<OrderKey>, QueryError> {
-    let mut keys = Vec::with_capacity(items.len());
+    let mut keys: Vec<OrderKey> = Vec::with_capacity(items.len());
     for item in items {
         let source = match &item.expression {
             Expression::Path(path) => OrderSource::Field(FieldPath::new(path, binder.alias)),
-            Expression::Call(call) => match bind_method(binder, call)? {
-                Some(source) => source,
-                // Without boosting every document has the same score.
-                None => continue,
-            },
+            Expression::Call(call) if call.is("spatial.distance") => {
+                let slot = keys.iter().filter(|key| is_distance(key)).count();
+                OrderSource::Distance(binder.distance(call, slot)?)
+            }
+            Expression::Call(call) => bind_method(binder, call)?,
             other => {
                 return Err(QueryError::invalid(format!("Unable to order by: {other}")));
             }
         };
         let descending = item.direction == Some(Direction::Descending);
+        let is_distance = matches!(source, OrderSource::Distance(_));
         keys.push(OrderKey {
             source,
             ordering: item.ordering.unwrap_or(Ordering::String),
             descending,
             nulls_first: match item.nulls {
                 Some(place) => place == NullsPlace::First,
-                None => !descending,
+                // What is nowhere is far away, whichever end is asked for.
+                None => !descending && !is_distance,
             },
         });
     }
     Ok(keys)
 }
 
-fn bind_method(binder: &Binder<'_, '_>, call: &Call) -> Result<Option<OrderSource>, QueryError> {
+fn is_distance(key: &OrderKey) -> bool {
+    matches!(key.source, OrderSource::Distance(_))
+}
+
+fn bind_method(binder: &Binder<'_, '_>, call: &Call) -> Result<OrderSource, QueryError> {
     let is = |name: &str| call.is(name);
     if is("id") {
         binder.check_id_argument(call)?;
-        return Ok(Some(OrderSource::Id));
+        return Ok(OrderSource::Id);
     }
     if is("score") {
-        return Ok(None);
+        return match call.arguments.is_empty() {
+            true => Ok(OrderSource::Score),
+            false => Err(QueryError::invalid("score() takes no arguments")),
+        };
     }
     if is("random") {
         let seed = match call.arguments.as_slice() {
@@ -59,9 +68,9 @@ fn bind_method(binder: &Binder<'_, '_>, call: &Call) -> Result<Option<OrderSourc
             )),
             _ => return Err(QueryError::invalid("random() takes one seed or nothing")),
         };
-        return Ok(Some(OrderSource::Random(seed)));
+        return Ok(OrderSource::Random(seed));
     }
-    if is("spatial.distance") || is("custom") {
+    if is("custom") {
         return Err(QueryError::not_executed(
             &format!("`order by {}(...)`", call.name),
             "",

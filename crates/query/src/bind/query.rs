@@ -95,7 +95,10 @@ fn bind_plain(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, Q
         distinct,
         script,
     } = bind_select(&binder, query)?;
-    let order = bind_order(&binder, &query.order_by)?;
+    let mut order = bind_order(&binder, &query.order_by)?;
+    if order.is_empty() && predicate.has_boost() {
+        order.push(OrderKey::score());
+    }
     let include = query
         .include
         .iter()
@@ -264,6 +267,8 @@ fn label(field: &IndexField) -> String {
         FieldKind::Search => format!("Search({path})"),
         FieldKind::Plain if crate::syntax::is_reserved(path) => format!("'{path}'"),
         FieldKind::Plain => path.to_owned(),
+        FieldKind::Point(longitude) => format!("Spatial.point({path}|{longitude})"),
+        FieldKind::Shape => format!("Spatial.wkt({path})"),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use jackdaw_search::{Budget, EntrySet, FieldId, IndexReader, Matches, SetBuilder, Term, Verdict};
+use jackdaw_search::{Budget, EntrySet, FieldId, IndexReader, Matches, SetBuilder, Term};
 use jackdaw_storage::PageRead;
 
 use super::ExecuteOptions;
@@ -29,6 +29,8 @@ pub(super) struct IndexMatches {
     /// Those among them whose documents changed after the index saw them: their terms in the
     /// index, if any, are not theirs any more.
     pub(super) tail: EntrySet,
+    /// All entries that do not count any more, of documents that match now or not.
+    pub(super) stale: EntrySet,
 }
 
 /// All matches of the plan's condition.
@@ -59,7 +61,7 @@ pub(super) fn index_matches<S: Source>(
         }
     };
     if !changed.is_empty() {
-        found = found.and_not(&Matches::exactly(changed));
+        found = found.and_not(&Matches::exactly(changed.clone()));
     }
     let mut result = found.certain().clone();
     if !found.is_exact() {
@@ -69,7 +71,11 @@ pub(super) fn index_matches<S: Source>(
     if !tail.is_empty() {
         result = result.or(&tail);
     }
-    Ok(IndexMatches { result, tail })
+    Ok(IndexMatches {
+        result,
+        tail,
+        stale: changed,
+    })
 }
 
 /// Numbers whose entries no longer count, and those of them that match now.
@@ -109,7 +115,7 @@ fn evaluate_changes<S: Source>(
 const LAST: jackdaw_search::EntryId = jackdaw_search::EntryId(0);
 
 /// The entries of `candidates` whose documents match.
-fn evaluate_entries<S: Source>(
+pub(super) fn evaluate_entries<S: Source>(
     candidates: &EntrySet,
     predicate: &Predicate,
     source: &S,
@@ -130,15 +136,15 @@ fn evaluate_entries<S: Source>(
 }
 
 /// Answers conditions from an index.
-struct IndexSets<'e, S: Source> {
-    reader: &'e IndexReader<'e, S::Pages>,
-    source: &'e S,
-    options: &'e ExecuteOptions<'e>,
-    budget: Budget<'e>,
+pub(super) struct IndexSets<'e, S: Source> {
+    pub(super) reader: &'e IndexReader<'e, S::Pages>,
+    pub(super) source: &'e S,
+    pub(super) options: &'e ExecuteOptions<'e>,
+    pub(super) budget: Budget<'e>,
 }
 
 impl<S: Source> IndexSets<'_, S> {
-    fn find(&mut self, predicate: &Predicate) -> Result<Matches, QueryError> {
+    pub(super) fn find(&mut self, predicate: &Predicate) -> Result<Matches, QueryError> {
         self.options.check()?;
         match predicate {
             Predicate::Everything => Ok(Matches::exactly(self.reader.all()?)),
@@ -156,6 +162,7 @@ impl<S: Source> IndexSets<'_, S> {
                 Ok(self.reader.complement(&inner)?)
             }
             Predicate::And(list) => self.find_all(list),
+            Predicate::Boost(inner, _) => self.find(inner),
             Predicate::Or(list) => {
                 let mut any = Matches::none();
                 for predicate in list {
@@ -239,7 +246,11 @@ impl<S: Source> IndexSets<'_, S> {
         match test {
             Test::Text(id) => add(id)?,
             Test::OneOf(ids) => ids.texts().iter().try_for_each(|id| add(id))?,
-            Test::Null | Test::Number(_) | Test::NumberRange(..) | Test::Word(_) => {}
+            Test::Null
+            | Test::Number(_)
+            | Test::NumberRange(..)
+            | Test::Terms(_)
+            | Test::Place(_) => {}
             Test::Exists => return Ok(Matches::exactly(self.reader.all()?)),
             Test::Prefix(_) | Test::Suffix(_) | Test::TextRange(..) => {
                 let from: &str = match test {
@@ -271,7 +282,7 @@ impl<S: Source> IndexSets<'_, S> {
     }
 }
 
-fn find_test<P: PageRead + ?Sized>(
+pub(super) fn find_test<P: PageRead + ?Sized>(
     reader: &IndexReader<'_, P>,
     field: FieldId,
     test: &Test,
@@ -289,11 +300,11 @@ fn find_test<P: PageRead + ?Sized>(
         Test::Prefix(prefix) => reader.prefix(field, prefix, budget)?,
         Test::Suffix(suffix) => reader.suffix(field, suffix, budget)?,
         Test::Exists => Matches::exactly(reader.exists(field)?),
-        Test::Word(_) => reader.text_where(field, budget, |text| match text.is_cut() {
-            true => Verdict::Unknown,
-            false if text_passes_folded(test, &text.to_text()) => Verdict::Yes,
-            false => Verdict::No,
-        })?,
+        Test::Place(test) => reader.places(field, &test.shape, test.relation, budget)?,
+        Test::Terms(test) => {
+            let query = test.query(reader.field_info(field).options());
+            reader.text(field, &query, budget)?
+        }
     })
 }
 

@@ -15,6 +15,7 @@ mod candidates;
 mod index_set;
 mod ordered;
 mod rows;
+mod score;
 mod walk;
 
 #[cfg(test)]

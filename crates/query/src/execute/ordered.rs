@@ -5,14 +5,16 @@
 
 use std::cmp::Ordering;
 
-use jackdaw_search::EntrySet;
+use jackdaw_search::{EntryId, EntrySet, IndexReader, Place, StoredTerm};
+use jackdaw_storage::PageRead;
 
 use super::candidates::collect;
 use super::index_set::{IndexMatches, index_matches};
 use super::rows::Rows;
-use super::{ExecuteOptions, walk};
+use super::{ExecuteOptions, score, walk};
 use crate::error::QueryError;
-use crate::order::{OrderKey, OrderSource, SortValue, compare_rows};
+use crate::fields::{IndexField, places_of};
+use crate::order::{Computed, OrderKey, OrderSource, SortValue, compare_rows};
 use crate::plan::{Access, Plan};
 use crate::source::{DocumentNumber, Source};
 
@@ -32,6 +34,7 @@ pub(super) fn stream<S: Source>(
             let result = collect(plan, source, options)?;
             IndexMatches {
                 tail: EntrySet::new(),
+                stale: EntrySet::new(),
                 result,
             }
         }
@@ -41,11 +44,29 @@ pub(super) fn stream<S: Source>(
     if wanted == 0 {
         return Ok(Some(total));
     }
-    let is_walked = (plan.access == Access::Index
-        && walk::stream(plan, source, options, &matches, wanted, rows)?)
-        || walk::stream_ids(plan, source, options, &matches.result, wanted, rows)?;
+    let is_scored = |key: &OrderKey| key.source == OrderSource::Score;
+    let computed = Computed {
+        scores: match plan.query.order.iter().any(is_scored) {
+            true => Some(score::scores(plan, source, options, &matches)?),
+            false => None,
+        },
+        distances: distances(plan, source, options, &matches)?,
+    };
+    let is_walked = computed.scores.is_none()
+        && computed.distances.is_empty()
+        && ((plan.access == Access::Index
+            && walk::stream(plan, source, options, &matches, wanted, rows)?)
+            || walk::stream_ids(plan, source, options, &matches.result, wanted, rows)?);
     if !is_walked {
-        let best = best_rows(&plan.query.order, &matches.result, wanted, source, options)?;
+        let best = best_rows(
+            &plan.query.order,
+            &matches.result,
+            wanted,
+            source,
+            options,
+            &computed,
+        )?;
+        rows.set_scores(computed.scores);
         for number in best {
             if rows.push(number)?.is_break() {
                 break;
@@ -57,6 +78,64 @@ pub(super) fn stream<S: Source>(
     } else {
         total
     }))
+}
+
+/// The distances of all matches, for each key that orders by distance.
+fn distances<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    matches: &IndexMatches,
+) -> Result<Vec<Vec<(u64, f64)>>, QueryError> {
+    let access = source.index().filter(|_| plan.access == Access::Index);
+    let reader = access.and_then(|access| access.reader);
+    let mut lists = Vec::new();
+    for key in &plan.query.order {
+        let OrderSource::Distance(distance) = &key.source else {
+            continue;
+        };
+        let mut list = Vec::new();
+        for (visited, entry) in (1_u64..).zip(&matches.result) {
+            if visited.is_multiple_of(CHECK_DOCUMENTS) {
+                options.check()?;
+            }
+            let known = reader.filter(|_| !matches.stale.contains(entry));
+            let places = match known {
+                Some(reader) => indexed_places(reader, entry, &distance.field)?,
+                None => {
+                    let found = source.document(entry.into()).map_err(QueryError::Source)?;
+                    found.map_or_else(Vec::new, |document| places_of(&document, &distance.field))
+                }
+            };
+            let nearest = places.iter().map(|place| place.distance_km(distance.from));
+            if let Some(nearest) = nearest.min_by(f64::total_cmp) {
+                list.push((entry.0, nearest));
+            }
+        }
+        lists.push(list);
+    }
+    Ok(lists)
+}
+
+/// The places of an entry in the index.
+fn indexed_places<P: PageRead + ?Sized>(
+    reader: &IndexReader<'_, P>,
+    entry: EntryId,
+    field: &IndexField,
+) -> Result<Vec<Place>, QueryError> {
+    let mut places = Vec::new();
+    if let Some(id) = reader.field(&field.name())
+        && let Some(mut terms) = reader.entry_terms(entry)?
+    {
+        while let Some(term) = terms.next_of(id)? {
+            match term {
+                StoredTerm::Point(at) => places.push(Place::Point(at)),
+                StoredTerm::Shape(text) => places.extend(Place::parse(&text.to_text())),
+                _ => {}
+            }
+        }
+    }
+    Ok(places)
 }
 
 /// A match and its sort values.
@@ -83,11 +162,12 @@ pub(super) fn best_rows<S: Source>(
     wanted: u64,
     source: &S,
     options: &ExecuteOptions<'_>,
+    computed: &Computed,
 ) -> Result<Vec<DocumentNumber>, QueryError> {
     let mut best = Best::new(keys, wanted, options);
     let needs_document = keys
         .iter()
-        .any(|key| !matches!(key.source, OrderSource::Random(_)));
+        .any(|key| matches!(key.source, OrderSource::Field(_) | OrderSource::Id));
     let mut values = Vec::with_capacity(keys.len());
     for (visited, entry) in (1_u64..).zip(set) {
         if visited.is_multiple_of(CHECK_DOCUMENTS) {
@@ -100,10 +180,13 @@ pub(super) fn best_rows<S: Source>(
             let Some(document) = found else { continue };
             values.extend(
                 keys.iter()
-                    .map(|key| key.value(&document, options.random_seed)),
+                    .map(|key| key.value(&document, options.random_seed, computed)),
             );
         } else {
-            values.extend(keys.iter().map(|key| key.rank(number, options.random_seed)));
+            values.extend(
+                keys.iter()
+                    .map(|key| key.rank(number, options.random_seed, computed)),
+            );
         }
         best.push(&mut values, number)?;
     }

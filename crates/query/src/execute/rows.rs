@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_document::{DocumentBuf, Value};
+use jackdaw_search::Scores;
 
 use super::{ExecuteOptions, Outcome, RowSink};
 use crate::bind::BoundQuery;
@@ -16,6 +17,7 @@ use crate::filter;
 use crate::plan::Plan;
 use crate::project::{
     Projection, for_each_id, write_document, write_fields, write_made_row, write_projection,
+    write_scored_document,
 };
 use crate::scripted::{Made, Returned, Scripted, load_all};
 use crate::source::{DocumentNumber, Source, StoredDocument};
@@ -46,6 +48,7 @@ pub(super) struct Rows<'r, S> {
     include_ids: Vec<Box<str>>,
     known_ids: HashSet<Box<str>>,
     scripted: Scripted,
+    scores: Option<Scores>,
 }
 
 impl<'r, S: Source> Rows<'r, S> {
@@ -73,6 +76,20 @@ impl<'r, S: Source> Rows<'r, S> {
             include_ids: Vec::new(),
             known_ids: HashSet::new(),
             scripted: Scripted::default(),
+            scores: None,
+        }
+    }
+
+    /// Gives rows the scores of their matches.
+    pub(super) fn set_scores(&mut self, scores: Option<Scores>) {
+        self.scores = scores;
+    }
+
+    /// The score that a row shows: rows that no index found have 0.
+    fn score(&self, document: &StoredDocument<'_>) -> Option<f64> {
+        match &self.scores {
+            Some(scores) => Some(scores.get(document.number.into())),
+            None => (!self.is_from_index).then_some(0.0),
         }
     }
 
@@ -168,10 +185,14 @@ impl<'r, S: Source> Rows<'r, S> {
         self.buffer.clear();
         match &self.query.projection {
             Projection::Nothing => {}
-            Projection::Document => write_document(document, &mut self.buffer),
+            Projection::Document => {
+                let scores = self.scores.as_ref();
+                let score = scores.map(|scores| scores.get(document.number.into()));
+                write_scored_document(document, score, &mut self.buffer);
+            }
             Projection::Fields(outputs) => {
-                let is_from_index = self.is_from_index;
-                write_projection(outputs, document, made, is_from_index, &mut self.buffer);
+                let score = self.score(document);
+                write_projection(outputs, document, made, score, &mut self.buffer);
             }
             Projection::Script => return self.give_made(document, made),
         }
@@ -207,7 +228,8 @@ impl<'r, S: Source> Rows<'r, S> {
                 )));
             };
             self.buffer.clear();
-            write_made_row(row, document, self.is_from_index, &mut self.buffer);
+            let score = self.score(document);
+            write_made_row(row, document, score, &mut self.buffer);
             self.give_buffer(document)?;
         }
         Ok(())

@@ -23,7 +23,7 @@ use super::index_set::IndexMatches;
 use super::ordered::{Best, SortRow, best_rows};
 use super::rows::Rows;
 use crate::error::QueryError;
-use crate::order::{OrderKey, OrderSource, SortValue};
+use crate::order::{Computed, OrderKey, OrderSource, SortValue};
 use crate::plan::{Plan, walk_of};
 use crate::source::{Scope, Source};
 
@@ -150,7 +150,7 @@ fn sorted_tail<S: Source>(
         if let Some(document) = source.document(entry.into()).map_err(QueryError::Source)? {
             values.extend(
                 keys.iter()
-                    .map(|key| key.value(&document, options.random_seed)),
+                    .map(|key| key.value(&document, options.random_seed, &Computed::default())),
             );
             best.push(&mut values, entry.into())?;
         }
@@ -209,7 +209,7 @@ impl<S: Source> TermOrder<'_, '_, S> {
                     let group = self.group(&term)?;
                     self.give_group(&SortValue::Number(number), group)?;
                 }
-                StoredTerm::Null => {}
+                StoredTerm::Null | StoredTerm::Point(_) | StoredTerm::Shape(_) => {}
             }
         }
         // Changed documents with values behind all terms.
@@ -277,7 +277,14 @@ impl<S: Source> TermOrder<'_, '_, S> {
             return Ok(());
         }
         let set = EntrySet::from_ascending(group.iter().copied());
-        for number in best_rows(keys, &set, self.left, self.source, self.options)? {
+        for number in best_rows(
+            keys,
+            &set,
+            self.left,
+            self.source,
+            self.options,
+            &Computed::default(),
+        )? {
             self.give(number.into())?;
         }
         // Those that were not among the best are past the page and must not come again.

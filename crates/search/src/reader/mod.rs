@@ -12,6 +12,7 @@
 mod budget;
 mod entry_terms;
 mod lookup;
+mod places;
 mod range;
 mod score;
 mod text;

@@ -91,6 +91,20 @@ fn document(random: &mut Random) -> String {
         fields.push(format!("\"N\":{{\"X\":{}}}", scalar(random)));
     }
     if random.chance(50) {
+        let (y, x) = (random.below(20), random.below(200));
+        fields.push(format!("\"Y\":{y},\"X\":{}.{}", x / 10, x % 10));
+    }
+    if random.chance(30) {
+        let (y, x) = (random.below(20), random.below(20));
+        let shape = match random.below(4) {
+            0 => "no shape".to_owned(),
+            1 => format!("LINESTRING ({x} {y}, {y} {x})"),
+            2 => format!("POLYGON ((0 0, {x} 1, {x} {y}, 0 0))"),
+            _ => format!("POINT ({x} {y})"),
+        };
+        fields.push(format!("\"W\":\"{shape}\""));
+    }
+    if random.chance(50) {
         let list: Vec<String> = (0..random.below(3))
             .map(|_| format!("{{\"P\":{}}}", scalar(random)))
             .collect();
@@ -123,7 +137,7 @@ fn literal(random: &mut Random) -> String {
 fn test(random: &mut Random) -> String {
     let field = random.pick(&FIELDS);
     let text = random.pick(&["a", "B", "ab", "10", "", "long"]);
-    match random.below(14) {
+    match random.below(22) {
         0..=2 => format!("{field} = {}", literal(random)),
         3 => format!("{field} != {}", literal(random)),
         4..=6 => {
@@ -146,6 +160,25 @@ fn test(random: &mut Random) -> String {
             "search({field}, 'ab {text}*', {})",
             random.pick(&["and", "or"])
         ),
+        13 => format!("regex({field}, '^a.*[bc]?$')"),
+        14 => format!("lucene({field}, '{text}* OR ?b -10')"),
+        15 => format!("fuzzy({field} = 'abd', 0.6)"),
+        16 => format!("boost({field} = '{text}' or search({field}, 'ab'), 2.5)"),
+        17 => format!("search({field}, '\"ab c\" {text} *b*')"),
+        19 => format!(
+            "spatial.{}(spatial.point(Y, X), spatial.circle({}, {}, {}))",
+            random.pick(&["within", "intersects", "disjoint"]),
+            random.below(2_000),
+            random.below(20),
+            random.below(20),
+        ),
+        20 => {
+            let relation = random.pick(&["within", "intersects", "disjoint", "contains"]);
+            let size = 1 + random.below(20);
+            let polygon = format!("POLYGON ((0 0, {size} 0, {size} {size}, 0 0))");
+            format!("spatial.{relation}(spatial.wkt(W), spatial.wkt('{polygon}'))")
+        }
+        18 => format!("proximity(search({field}, 'c ab'), {})", random.below(4)),
         _ => match random.below(5) {
             0 => format!("id() = 'A/{}'", random.below(30)),
             1 => format!("startsWith(id(), '{}')", random.pick(&["a/1", "b/", "c"])),
@@ -185,9 +218,18 @@ fn order(random: &mut Random) -> String {
     let count = random.below(3);
     let mut keys = Vec::new();
     for _ in 0..count {
-        let field = random.pick(&["A", "B", "T", "N.X", "id()", "random('s')"]);
+        let field = random.pick(&[
+            "A",
+            "B",
+            "T",
+            "N.X",
+            "id()",
+            "random('s')",
+            "spatial.distance(spatial.point(Y, X), spatial.point(3, 4), 100)",
+        ]);
         let ordering = match field {
             "id()" | "random('s')" => "",
+            field if field.starts_with("spatial") => "",
             _ => random.pick(&[
                 "",
                 " as string",
@@ -263,6 +305,55 @@ fn check(seed: u64, queries: usize) {
             "seed {seed}: {text}"
         );
     }
+}
+
+/// Scores are of the present documents, however much of them the index has seen.
+fn check_scores(seed: u64) {
+    let mut random = Random(seed);
+    let mut database = TestDatabase::default();
+    (0..80).for_each(|_| change(&mut database, &mut random));
+    let texts: Vec<String> = (0..8)
+        .map(|_| {
+            let depth = random.below(3);
+            let condition = condition(&mut random, depth);
+            format!("from C where {condition} or exists(Missing) order by score(), id()")
+        })
+        .collect();
+    let requirements = texts
+        .iter()
+        .filter_map(|text| bound(text, "{}").unwrap().index_requirement());
+    let requirement = requirements.reduce(|mut all, next| {
+        all.merge(&next.fields);
+        all
+    });
+    let requirement = requirement.unwrap();
+    let early = TestIndex::build(&database, requirement.scope.clone(), &requirement.fields);
+    (0..30).for_each(|_| change(&mut database, &mut random));
+    let late = TestIndex::build(&database, requirement.scope.clone(), &requirement.fields);
+    let (early_reader, late_reader) = (early.reader(), late.reader());
+    for text in &texts {
+        let rows = [(&early, &early_reader), (&late, &late_reader)].map(|index| {
+            let source = TestSource {
+                database: &database,
+                index: Some(index),
+            };
+            let found = run(text, "{}", &source).unwrap();
+            let score = |row: jackdaw_document::Value<'_>| {
+                row.get_path(&["@metadata", "@index-score"])
+                    .unwrap()
+                    .to_json()
+            };
+            let rows = found.rows.root().as_array().unwrap();
+            let scores: Vec<String> = rows.iter().map(score).collect();
+            (found.ids(), scores)
+        });
+        assert_eq!(rows[0], rows[1], "seed {seed}: {text}");
+    }
+}
+
+#[test]
+fn scores_do_not_depend_on_what_the_index_has_seen() {
+    (0..60).for_each(check_scores);
 }
 
 #[test]

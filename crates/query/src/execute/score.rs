@@ -1,0 +1,324 @@
+//! Scores of matches, for `order by score()` and `boost(...)`.
+//!
+//! Called by `ordered`. Matches that the index knows are scored there; those of documents changed
+//! since, through an index in memory of all such documents. Statistics are of both together, so a
+//! score is that of the present documents.
+//!
+//! Invariants:
+//! - The score of a match is the sum over the tests it passes, outside `not`: what the index says of
+//!   terms (see `search::reader::score`), the idf of a value for equality, 1 for other tests; each
+//!   times the boosts around it. Inside `or`, the parts of an `and` count where all of it holds.
+//!
+//! Threads: one.
+
+use jackdaw_search::{
+    Batch, Budget, EntrySet, IndexReader, IndexWriter, MemoryStore, Scores, TextStatistics, idf,
+};
+use jackdaw_storage::PageRead;
+
+use super::ExecuteOptions;
+use super::index_set::{IndexMatches, IndexSets, evaluate_entries, find_test};
+use crate::error::QueryError;
+use crate::fields::{IndexField, add_terms};
+use crate::plan::{Access, Plan};
+use crate::predicate::{Field, Predicate, Test};
+use crate::source::Source;
+
+/// Looks at the interrupt flag once in so many documents.
+const CHECK_DOCUMENTS: u64 = 256;
+
+/// Scores all matches.
+pub(super) fn scores<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    found: &IndexMatches,
+) -> Result<Scores, QueryError> {
+    let limit = options.memory_bytes_max;
+    if Scores::len_bytes(found.result.len()) > limit as u64 {
+        return Err(QueryError::Memory {
+            what: "order by score()",
+            limit_bytes: limit,
+            advice: "Add conditions, so that fewer documents match.",
+        });
+    }
+    let predicate = &plan.query.predicate;
+    let access = source.index().filter(|_| plan.access == Access::Index);
+    let main = access.as_ref().and_then(|access| access.reader);
+    // Without an index the matches are all there is.
+    let changed = match main {
+        Some(_) => found.stale.clone(),
+        None => found.result.clone(),
+    };
+    let store = index_in_memory(plan, source, options, &changed)?;
+    let memory = IndexReader::open(&store)?;
+    let mut scoring = Scoring {
+        source,
+        options,
+        main,
+        stale: &found.stale,
+        memory: memory.as_ref(),
+        scores: Scores::new(&found.result),
+    };
+    let within = Within {
+        main: found.result.and_not(&changed),
+        memory: found.result.and(&changed),
+    };
+    scoring.add(predicate, &within, 1.0)?;
+    Ok(scoring.scores)
+}
+
+/// An index of the fields of the condition over some documents.
+fn index_in_memory<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    numbers: &EntrySet,
+) -> Result<MemoryStore, QueryError> {
+    let mut fields: Vec<&IndexField> = Vec::new();
+    plan.query.predicate.for_each_field(&mut |field| {
+        if let Field::Values(field) = field
+            && !fields.contains(&field)
+        {
+            fields.push(field);
+        }
+    });
+    let mut batch = Batch::new();
+    let mut slots = Vec::with_capacity(fields.len());
+    for field in &fields {
+        slots.push(batch.field(&field.name(), field.options())?);
+    }
+    for (visited, entry) in (1_u64..).zip(numbers) {
+        if visited.is_multiple_of(CHECK_DOCUMENTS) {
+            options.check()?;
+        }
+        let found = source.document(entry.into()).map_err(QueryError::Source)?;
+        let Some(document) = found.filter(|document| plan.scope.contains(document.collection))
+        else {
+            continue;
+        };
+        let mut terms = batch.put(entry)?;
+        for (field, slot) in fields.iter().zip(&slots) {
+            add_terms(&document, field, *slot, &mut terms);
+        }
+        if batch.len_bytes() > options.memory_bytes_max {
+            return Err(QueryError::Memory {
+                what: "order by score()",
+                limit_bytes: options.memory_bytes_max,
+                advice: "Ask again when the index has caught up.",
+            });
+        }
+    }
+    let mut store = MemoryStore::new();
+    IndexWriter::new().apply(&mut store, &batch, None)?;
+    Ok(store)
+}
+
+/// Matches in the index, and in memory.
+struct Within {
+    main: EntrySet,
+    memory: EntrySet,
+}
+
+struct Scoring<'s, S: Source> {
+    source: &'s S,
+    options: &'s ExecuteOptions<'s>,
+    main: Option<&'s IndexReader<'s, S::Pages>>,
+    stale: &'s EntrySet,
+    memory: Option<&'s IndexReader<'s, jackdaw_storage::MemoryPages>>,
+    scores: Scores,
+}
+
+impl<S: Source> Scoring<'_, S> {
+    fn budget(&self) -> Budget<'_> {
+        match self.options.interrupt {
+            Some(flag) => Budget::unlimited().interrupted_by(flag),
+            None => Budget::unlimited(),
+        }
+    }
+
+    fn add(
+        &mut self,
+        predicate: &Predicate,
+        within: &Within,
+        factor: f64,
+    ) -> Result<(), QueryError> {
+        self.options.check()?;
+        match predicate {
+            Predicate::Everything | Predicate::Nothing | Predicate::Not(_) => Ok(()),
+            Predicate::Boost(inner, boost) => self.add(inner, within, factor * boost),
+            Predicate::And(list) => list
+                .iter()
+                .try_for_each(|part| self.add(part, within, factor)),
+            Predicate::Or(list) => {
+                for part in list {
+                    match is_compound(part) {
+                        true => {
+                            let within = self.restrict(part, within)?;
+                            self.add(part, &within, factor)?;
+                        }
+                        false => self.add(part, within, factor)?,
+                    }
+                }
+                Ok(())
+            }
+            Predicate::Test(Field::Id, _) => {
+                for set in [&within.main, &within.memory] {
+                    let found = evaluate_entries(set, predicate, self.source, self.options)?;
+                    self.scores.add_all(&found, factor);
+                }
+                Ok(())
+            }
+            Predicate::Test(Field::Values(field), Test::Terms(test)) => {
+                self.add_terms_test(field, test, within, factor)
+            }
+            Predicate::Test(Field::Values(field), test) => {
+                self.add_test(predicate, field, test, within, factor)
+            }
+        }
+    }
+
+    /// What of `within` passes a condition.
+    fn restrict(&self, predicate: &Predicate, within: &Within) -> Result<Within, QueryError> {
+        let main = match self.main {
+            None => EntrySet::new(),
+            Some(reader) => {
+                let mut sets = IndexSets {
+                    reader,
+                    source: self.source,
+                    options: self.options,
+                    budget: self.budget(),
+                };
+                let (certain, uncertain) = sets.find(predicate)?.into_parts();
+                let uncertain = uncertain.and(&within.main);
+                let checked = evaluate_entries(&uncertain, predicate, self.source, self.options)?;
+                certain.and(&within.main).or(&checked)
+            }
+        };
+        let memory = evaluate_entries(&within.memory, predicate, self.source, self.options)?;
+        Ok(Within { main, memory })
+    }
+
+    fn add_terms_test(
+        &mut self,
+        field: &IndexField,
+        test: &crate::predicate::TermsTest,
+        within: &Within,
+        factor: f64,
+    ) -> Result<(), QueryError> {
+        let mut statistics = TextStatistics::default();
+        let name = field.name();
+        let main = self
+            .main
+            .and_then(|reader| Some((reader, reader.field(&name)?)));
+        let memory = self
+            .memory
+            .and_then(|reader| Some((reader, reader.field(&name)?)));
+        if let Some((reader, id)) = main {
+            let query = test.query(reader.field_info(id).options());
+            reader.add_statistics(id, &query, self.stale, &mut statistics)?;
+        }
+        if let Some((reader, id)) = memory {
+            let query = test.query(reader.field_info(id).options());
+            reader.add_statistics(id, &query, &EntrySet::new(), &mut statistics)?;
+        }
+        let mut budget = match self.options.interrupt {
+            Some(flag) => Budget::unlimited().interrupted_by(flag),
+            None => Budget::unlimited(),
+        };
+        let (scores, budget) = (&mut self.scores, &mut budget);
+        if let Some((reader, id)) = main {
+            let query = test.query(reader.field_info(id).options());
+            reader.add_scores(
+                id,
+                &query,
+                &statistics,
+                &within.main,
+                factor,
+                budget,
+                scores,
+            )?;
+        }
+        if let Some((reader, id)) = memory {
+            let query = test.query(reader.field_info(id).options());
+            reader.add_scores(
+                id,
+                &query,
+                &statistics,
+                &within.memory,
+                factor,
+                budget,
+                scores,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Tests of whole values: rare ones tell more, when they are equalities.
+    fn add_test(
+        &mut self,
+        predicate: &Predicate,
+        field: &IndexField,
+        test: &Test,
+        within: &Within,
+        factor: f64,
+    ) -> Result<(), QueryError> {
+        let mut total = 0;
+        let mut passing = EntrySet::new();
+        let mut budget = self.budget();
+        if let Some(reader) = self.main {
+            let (found, uncertain) = passes(reader, field, test, &mut budget)?;
+            let uncertain = uncertain.and_not(self.stale);
+            let checked = evaluate_entries(&uncertain, predicate, self.source, self.options)?;
+            let found = found.and_not(self.stale).or(&checked);
+            total += found.len();
+            passing = found.and(&within.main);
+        }
+        let changed = match self.memory {
+            None => EntrySet::new(),
+            Some(reader) => {
+                let (found, uncertain) = passes(reader, field, test, &mut budget)?;
+                let checked = evaluate_entries(&uncertain, predicate, self.source, self.options)?;
+                found.or(&checked)
+            }
+        };
+        total += changed.len();
+        let passing = passing.or(&changed.and(&within.memory));
+        let weight = match test {
+            Test::Text(_) | Test::Number(_) | Test::Null => {
+                let main = self.main.map_or(0, |reader| reader.entry_count());
+                let stale = match self.main {
+                    Some(reader) => reader.all()?.and(self.stale).len(),
+                    None => 0,
+                };
+                let memory = self.memory.map_or(0, |reader| reader.entry_count());
+                idf(main - stale + memory, total)
+            }
+            _ => 1.0,
+        };
+        self.scores.add_all(&passing, factor * weight);
+        Ok(())
+    }
+}
+
+/// The entries of an index that pass a test, and those that may.
+fn passes<P: PageRead + ?Sized>(
+    reader: &IndexReader<'_, P>,
+    field: &IndexField,
+    test: &Test,
+    budget: &mut Budget<'_>,
+) -> Result<(EntrySet, EntrySet), QueryError> {
+    Ok(match reader.field(&field.name()) {
+        Some(id) => find_test(reader, id, test, budget)?.into_parts(),
+        None => (EntrySet::new(), EntrySet::new()),
+    })
+}
+
+/// Whether a part of an `or` holds only together with others.
+fn is_compound(predicate: &Predicate) -> bool {
+    match predicate {
+        Predicate::And(_) => true,
+        Predicate::Boost(inner, _) => is_compound(inner),
+        _ => false,
+    }
+}

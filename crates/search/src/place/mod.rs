@@ -1,0 +1,62 @@
+//! Places on the earth: points and shapes, in documents and in conditions.
+//!
+//! `shape` is the geometry, `wkt` its text, `cells` the order in which points lie in the index.
+//! Points are terms of a class of their own, ordered along a curve; other shapes are terms of their
+//! text, and checked one by one.
+//!
+//! Invariants:
+//! - Documents and the index see the same places: coordinates are rounded to 32 bits (a centimeter)
+//!   when a [`Place`] is made.
+
+mod cells;
+mod shape;
+mod wkt;
+
+pub use shape::{Coordinate, Relation, Shape};
+
+pub(crate) use cells::{key_of, ranges_over, spot_of};
+
+/// A place of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place {
+    /// A point, rounded as the index keeps it.
+    Point(Coordinate),
+    /// Another shape, and its text.
+    Shape(Shape, Box<str>),
+}
+
+impl Place {
+    /// A point in degrees; `None` outside the earth.
+    #[must_use]
+    pub fn point(latitude: f64, longitude: f64) -> Option<Place> {
+        let at = Coordinate::new(latitude, longitude)?;
+        Some(Place::Point(spot_of(key_of(at))))
+    }
+
+    /// Reads well-known text; `None` when it is none. Circles have a radius in kilometers.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Place> {
+        match Shape::parse(text, 1.0).ok()? {
+            Shape::Point(at) => Place::point(at.latitude, at.longitude),
+            shape => Some(Place::Shape(shape, text.trim().into())),
+        }
+    }
+
+    /// Whether it stands to `shape` as `relation` says.
+    #[must_use]
+    pub fn passes(&self, shape: &Shape, relation: Relation) -> bool {
+        match self {
+            Place::Point(at) => Shape::Point(*at).relates(shape, relation),
+            Place::Shape(own, _) => own.relates(shape, relation),
+        }
+    }
+
+    /// Kilometers to a point: of another shape, from its middle.
+    #[must_use]
+    pub fn distance_km(&self, from: Coordinate) -> f64 {
+        match self {
+            Place::Point(at) => at.distance_km(from),
+            Place::Shape(own, _) => own.middle().distance_km(from),
+        }
+    }
+}
