@@ -10,7 +10,7 @@
 //! Threads: pure functions.
 
 /// Radius of the earth.
-const EARTH_KM: f64 = 6371.008_771_4;
+const EARTH_KM: f64 = 6_371.008_771_4;
 
 /// Corners of a circle where it meets shapes of lines.
 const CIRCLE_CORNERS: u32 = 64;

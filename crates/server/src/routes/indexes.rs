@@ -132,7 +132,7 @@ fn definition(info: &IndexInfo) -> Value {
 pub(super) fn automatic(info: &IndexInfo) -> Value {
     let field = |kind: &FieldKind| {
         let indexing = match kind {
-            FieldKind::Plain => "Default",
+            FieldKind::Plain | FieldKind::Point(_) | FieldKind::Shape => "Default",
             FieldKind::Exact => "Exact",
             FieldKind::Search => "Search",
         };
