@@ -182,7 +182,7 @@ impl<'q> Follower<'q> {
             Projection::Nothing => {}
             Projection::Document => write_document(document, &mut self.row),
             Projection::Fields(outputs) => {
-                write_projection(outputs, document, &made, true, &mut self.row);
+                write_projection(outputs, document, &made, None, &mut self.row);
             }
             Projection::Script => {
                 let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);
@@ -192,7 +192,7 @@ impl<'q> Follower<'q> {
                         root.to_json()
                     )));
                 };
-                write_made_row(object, document, true, &mut self.row);
+                write_made_row(object, document, None, &mut self.row);
             }
         }
         self.note_includes(document);
