@@ -16,7 +16,7 @@ use jackdaw_io::Vfs;
 use jackdaw_sim::{CrashChoice, Rng, SimVfs};
 use jackdaw_storage::{
     CheckLevel, Environment, MeterKind, OpenError, Options, ReadTransaction, StorageError,
-    WriteError,
+    WriteError, WriteTransaction,
 };
 
 const DIRECTORY: &str = "/db";
@@ -334,4 +334,67 @@ fn meters_tell_what_writes_flushes_and_first_touches_took() {
     let touched = &reports[MeterKind::ReadFault as usize].nanos;
     assert_eq!(touched.count, environment.statistics().pages_validated);
     assert!(touched.count > 0);
+}
+
+fn put_lazily(environment: &Environment, key: &str, value: &str) {
+    let mut transaction = environment.begin_write().unwrap();
+    let mut tree = transaction.tree_mut("t").unwrap();
+    tree.put(key.as_bytes(), value.as_bytes()).unwrap();
+    transaction.commit_lazily().unwrap();
+}
+
+#[test]
+fn lazy_commits_become_durable_with_the_next_one_that_is_waited_for() {
+    let vfs = SimVfs::new(12);
+    let environment = open(&vfs);
+    put(&environment, "a", "1");
+    let writes = environment.statistics().journal_writes;
+    put_lazily(&environment, "a", "2");
+    put_lazily(&environment, "b", "2");
+    assert_eq!(environment.statistics().journal_writes, writes);
+    assert_eq!(get(&environment.read().unwrap(), "a"), Some("1".into()));
+    let lost = open(&vfs.crash(CrashChoice::LoseAll));
+    assert_eq!(get(&lost.read().unwrap(), "a"), Some("1".into()));
+    put(&environment, "c", "3");
+    assert_eq!(environment.statistics().journal_writes, writes + 1);
+    let kept = open(&vfs.crash(CrashChoice::LoseAll));
+    for (key, value) in [("a", "2"), ("b", "2"), ("c", "3")] {
+        assert_eq!(get(&environment.read().unwrap(), key), Some(value.into()));
+        assert_eq!(get(&kept.read().unwrap(), key), Some(value.into()));
+    }
+    put_lazily(&environment, "d", "4");
+    drop(environment);
+    let closed = open(&vfs.crash(CrashChoice::LoseAll));
+    assert_eq!(get(&closed.read().unwrap(), "d"), Some("4".into()));
+}
+
+#[test]
+fn lazy_commits_do_not_pile_up() {
+    let vfs = SimVfs::new(13);
+    let environment = open(&vfs);
+    for round in 0..200 {
+        put_lazily(&environment, "a", &round.to_string());
+    }
+    let statistics = environment.statistics();
+    assert!(statistics.transactions >= 128, "{statistics:?}");
+    environment.flush().unwrap();
+    assert_eq!(get(&environment.read().unwrap(), "a"), Some("199".into()));
+}
+
+#[test]
+fn queued_operations_tell_how_long_they_waited_and_took() {
+    let vfs = SimVfs::new(14);
+    let environment = open(&vfs);
+    for round in 0..5_u8 {
+        let put = move |transaction: &mut WriteTransaction| {
+            transaction.tree_mut("t")?.put(b"a", &[round]).map(drop)
+        };
+        environment.write(put).unwrap();
+    }
+    // What changes nothing waits in the queue, too, but is never written.
+    environment.wait_for_queued().unwrap();
+    let statistics = environment.statistics();
+    assert_eq!(statistics.queue_wait_nanos.count, 6);
+    assert_eq!(statistics.durable_nanos.count, 5);
+    assert!(statistics.durable_nanos.sum > 0);
 }

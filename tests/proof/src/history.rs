@@ -147,11 +147,16 @@ impl World {
             }
             if rng.chance(6) && readers.len() < READERS_MAX {
                 let reader = environment.read().map_err(|e| e.to_string())?;
-                readers.push((reader, state.clone()));
+                // It does not see what was committed lazily and is not written yet.
+                let seen = self.states.get(&reader.id().0).unwrap_or(&state).clone();
+                readers.push((reader, seen));
             }
             if rng.chance(5) && !readers.is_empty() {
                 let (reader, seen) = readers.swap_remove(0);
                 compare(&reader, &seen).map_err(|e| format!("a snapshot changed: {e}"))?;
+            }
+            if rng.chance(4) && !self.scrub(&environment)? {
+                return self.lose(environment, readers);
             }
             if rng.chance(5) {
                 match environment.flush() {
@@ -174,6 +179,20 @@ impl World {
         }
         self.keep_from_newest();
         Ok(Step::Done)
+    }
+
+    /// Reads a little of the data file again; `false` when the machine is gone.
+    fn scrub(&self, environment: &Environment) -> Result<bool, String> {
+        match environment.scrub(64 << 10) {
+            Ok(step) => match step.damages.first() {
+                Some(damage) if !self.has_lost_power() => {
+                    Err(format!("scrubbing found damage: {damage}"))
+                }
+                _ => Ok(true),
+            },
+            Err(_) if self.has_lost_power() => Ok(false),
+            Err(error) => Err(format!("scrubbing failed: {error}")),
+        }
     }
 
     /// The state that was found, when it is one that may be.
@@ -213,6 +232,21 @@ impl World {
         }
         self.report.transactions += 1;
         self.states.insert(number, next.clone());
+        if rng.chance(6) {
+            return match transaction.commit_lazily() {
+                Ok(_) => {
+                    *state = next;
+                    Ok(Step::Done)
+                }
+                Err(error) if !self.has_lost_power() => {
+                    Err(format!("a lazy commit failed: {error}"))
+                }
+                Err(_) => {
+                    self.states.remove(&number);
+                    Ok(Step::PowerLost)
+                }
+            };
+        }
         match transaction.commit() {
             Ok(_) => {
                 *state = next;

@@ -121,7 +121,7 @@ impl Shared {
 }
 
 /// Whether the space map of its group says that the page is free; `None` when the map is damaged.
-fn is_free(snapshot: &ReadTransaction, number: u64) -> Option<bool> {
+pub(super) fn is_free(snapshot: &ReadTransaction, number: u64) -> Option<bool> {
     let map = PageNumber(number / GROUP_PAGES * GROUP_PAGES);
     let page = snapshot.page(map).ok()?;
     Some(SpaceMap::of(page).is_free(number % GROUP_PAGES))

@@ -341,6 +341,8 @@ impl Shared {
                     continue;
                 }
             }
+            // Commits that nobody waits for.
+            self.poison_on_panic(|| self.write_sealed());
             let visible = self.visible();
             let is_idle = visible == seen;
             seen = visible;

@@ -14,6 +14,7 @@ use super::meters::MeterReport;
 use super::open::{Opened, open};
 use super::options::Options;
 use super::recovery::RecoveryReport;
+use super::scrub::ScrubStep;
 use super::shared::{Shared, lock};
 use super::statistics::Statistics;
 use crate::backup::{BackupError, BackupReport, Progress};
@@ -142,6 +143,7 @@ impl Environment {
     /// # Errors
     /// A full disk leaves everything as it was; any other failure poisons the environment.
     pub fn flush(&self) -> Result<(), StorageError> {
+        self.inner.shared.write_sealed();
         self.inner.shared.flush(false)?;
         self.inner.shared.give_space_back();
         Ok(())
@@ -164,6 +166,16 @@ impl Environment {
     /// When looking itself failed. Damage is in the report, not an error.
     pub fn check(&self, level: CheckLevel) -> Result<CheckReport, StorageError> {
         self.inner.shared.check(level)
+    }
+
+    /// Reads and validates the next `bytes_max` bytes or a little more of the data file, past the
+    /// system's cache; call it now and then to find rot while there are other copies. Pages that
+    /// wait in memory to be written are left for the next pass.
+    ///
+    /// # Errors
+    /// When reading itself failed. Damage is in the result, not an error.
+    pub fn scrub(&self, bytes_max: u64) -> Result<ScrubStep, StorageError> {
+        self.inner.shared.scrub(bytes_max)
     }
 
     /// Makes a full backup in the directory `to`, which must be missing or empty, of one moment

@@ -50,6 +50,8 @@ pub(crate) struct Completion {
     tell: Box<dyn FnOnce(Outcome) + Send>,
     /// Runs code of the caller, which may take its time or wait for the writer.
     is_callback: bool,
+    /// When the operation was queued, by the monotonic clock.
+    queued_at: u64,
 }
 
 impl Completion {
@@ -60,12 +62,18 @@ impl Completion {
     pub(super) fn is_callback(&self) -> bool {
         self.is_callback
     }
+
+    pub(super) fn queued_at(&self) -> u64 {
+        self.queued_at
+    }
 }
 
 /// An operation that waits for the writer thread.
 trait QueuedOperation: Send {
     /// Runs it; `false` when its changes have to be taken back.
     fn run(&mut self, transaction: &mut WriteTransaction) -> bool;
+    /// When it was queued, by the monotonic clock.
+    fn queued_at(&self) -> u64;
     /// What to call when the outcome of the batch is known.
     fn into_completion(self: Box<Self>) -> Completion;
 }
@@ -124,6 +132,7 @@ struct Operation<F, T, E, D> {
     result: Option<Result<T, Refusal<E>>>,
     done: D,
     is_callback: bool,
+    queued_at: u64,
 }
 
 enum Refusal<E> {
@@ -150,11 +159,16 @@ where
         keep
     }
 
+    fn queued_at(&self) -> u64 {
+        self.queued_at
+    }
+
     fn into_completion(self: Box<Self>) -> Completion {
         let Operation {
             result,
             done,
             is_callback,
+            queued_at,
             ..
         } = *self;
         let tell = Box::new(move |outcome| {
@@ -162,7 +176,11 @@ where
             // A panic of the callback has been reported by the panic hook; it is its caller's own.
             let _ = catch_unwind(AssertUnwindSafe(|| done(answer)));
         });
-        Completion { tell, is_callback }
+        Completion {
+            tell,
+            is_callback,
+            queued_at,
+        }
     }
 }
 
@@ -207,6 +225,7 @@ impl Shared {
             result: None,
             done,
             is_callback: true,
+            queued_at: self.vfs.monotonic_nanos(),
         }));
     }
 
@@ -251,6 +270,7 @@ impl Shared {
                 let _ = sender.send(result);
             },
             is_callback: false,
+            queued_at: self.vfs.monotonic_nanos(),
         }));
         WriteHandle { receiver }
     }
@@ -364,6 +384,9 @@ impl Shared {
         let mut completions = Vec::new();
         let mut next = Some(first);
         while let Some(mut operation) = next {
+            let now = self.vfs.monotonic_nanos();
+            let waited = now.saturating_sub(operation.queued_at());
+            self.meters.queue_wait_nanos.record(waited);
             transaction.run_operation(|transaction| operation.run(transaction));
             completions.push(operation.into_completion());
             let is_full = completions.len() >= BATCH_OPERATIONS_MAX

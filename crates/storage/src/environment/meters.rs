@@ -117,6 +117,10 @@ pub(crate) struct Meters {
     meters: [Meter; MeterKind::ALL.len()],
     /// Operations of each transaction.
     pub(super) batch_operations: Histogram,
+    /// From queueing an operation to its start.
+    pub(super) queue_wait_nanos: Histogram,
+    /// From queueing an operation to telling its caller that it is durable.
+    pub(super) durable_nanos: Histogram,
 }
 
 impl Meters {

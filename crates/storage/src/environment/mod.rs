@@ -3,8 +3,8 @@
 //! `open` makes or recovers one, `shared` is what all handles and threads share, `pipeline` writes
 //! sealed transactions, `merger` runs queued operations, `flush` moves committed pages into the
 //! data file, `in_place` writes large values there at once, `give_back` makes holes of free pages
-//! there, `recovery` reads the journal and `replay` applies it, `check` looks for damage, `meters`
-//! says what all that took.
+//! there, `recovery` reads the journal and `replay` applies it, `check` and `scrub` look for
+//! damage, `meters` says what all that took.
 
 mod check;
 mod error;
@@ -19,6 +19,7 @@ mod options;
 mod pipeline;
 mod recovery;
 mod replay;
+mod scrub;
 mod shared;
 mod states;
 mod statistics;
@@ -30,6 +31,7 @@ pub use merger::WriteHandle;
 pub use meters::{MeterEvent, MeterKind, MeterMinute, MeterReport};
 pub use options::Options;
 pub use recovery::RecoveryReport;
+pub use scrub::ScrubStep;
 pub use statistics::Statistics;
 
 pub(crate) use in_place::Unsettled;

@@ -75,6 +75,13 @@ impl Shared {
             }
             told.is_telling = true;
             drop(told);
+            if matches!(outcome, Outcome::Committed) {
+                let taken = self
+                    .vfs
+                    .monotonic_nanos()
+                    .saturating_sub(completion.queued_at());
+                self.meters.durable_nanos.record(taken);
+            }
             completion.tell(outcome);
             told = lock(&self.answers);
             told.is_telling = false;

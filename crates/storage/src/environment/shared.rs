@@ -18,6 +18,7 @@ use super::merger::Merger;
 use super::meters::{MeterKind, Meters};
 use super::options::Options;
 use super::pipeline::Answers;
+use super::scrub::ScrubPosition;
 use super::states::CommittedStates;
 use super::statistics::Counters;
 use crate::error::{Damage, DamageKind, StorageError};
@@ -26,6 +27,10 @@ use crate::memory::{FileView, Frames, Location, OwnedFrame, PageTable, ReaderPin
 use crate::meta::{Meta, MetaFile};
 use crate::page::{self, PAGE_BYTES, Page, PageKind, PageNumber, run_page_count};
 use crate::transaction::{SealedTransaction, WriterState};
+
+/// Transactions, and bytes of their records at most, that wait for one that is waited for.
+const LAZY_TRANSACTIONS_MAX: usize = 64;
+const LAZY_BYTES_MAX: u64 = 8 << 20;
 
 /// Length of the checksum field at the start of a page.
 pub(crate) const CHECKSUM_BYTES: usize = 8;
@@ -46,6 +51,7 @@ pub(crate) struct Shared {
     pub(crate) meters: Meters,
     pub(crate) merger: Merger,
     pub(crate) in_place: InPlace,
+    pub(super) scrub_next: Mutex<ScrubPosition>,
     /// Held while the data file grows.
     pub(super) growth: Mutex<()>,
     /// Seed of page checksums.
@@ -154,6 +160,7 @@ impl Shared {
             meters: Meters::default(),
             merger: Merger::default(),
             in_place: InPlace::new(parts.value_file),
+            scrub_next: Mutex::default(),
             growth: Mutex::new(()),
             salt: parts.meta.salt,
             file_pages: AtomicU64::new(parts.file_pages),
@@ -256,6 +263,16 @@ impl Shared {
     pub(crate) fn return_writer(&self, state: WriterState) {
         lock(&self.writer).state = Some(state);
         self.writer_free.notify_one();
+    }
+
+    /// Whether so much is sealed that it should be written although nobody waits for it.
+    pub(crate) fn is_write_due(&self) -> bool {
+        let queue = lock(&self.sealed);
+        let bytes = queue
+            .waiting
+            .iter()
+            .map(|sealed| sealed.reserved_journal_bytes);
+        queue.waiting.len() >= LAZY_TRANSACTIONS_MAX || bytes.sum::<u64>() >= LAZY_BYTES_MAX
     }
 
     /// Queues a sealed transaction for the journal and lets the next writer start behind it.

@@ -35,6 +35,9 @@ pub(crate) struct Counters {
     /// Counted by every reader, each on a shard of its own.
     pub(crate) pages_validated: ShardedCounter,
     pub(crate) bytes_given_back: Counter,
+    pub(crate) pages_scrubbed: Counter,
+    pub(crate) scrub_passes: Counter,
+    pub(crate) scrub_damages: Counter,
 }
 
 /// A moment's numbers; see [`Environment::statistics`](super::Environment::statistics).
@@ -71,6 +74,17 @@ pub struct Statistics {
     pub pages_validated: u64,
     /// Bytes of free pages given back to the file system since opening.
     pub bytes_given_back: u64,
+    /// Pages that scrubbing has read since opening.
+    pub pages_scrubbed: u64,
+    /// Times that scrubbing came to the end of the data file since opening.
+    pub scrub_passes: u64,
+    /// Damaged places that scrubbing met since opening, each time that it met them.
+    pub scrub_damages: u64,
+    /// Nanoseconds that operations waited for the writer thread since opening.
+    pub queue_wait_nanos: HistogramSnapshot,
+    /// Nanoseconds from queueing an operation until it was durable and its caller was told, since
+    /// opening.
+    pub durable_nanos: HistogramSnapshot,
     /// Open snapshots.
     pub reader_count: u64,
     /// How many transactions the oldest of them lies behind.
@@ -107,6 +121,11 @@ impl Shared {
             flushes: counters.flushes.get(),
             pages_validated: counters.pages_validated.get(),
             bytes_given_back: counters.bytes_given_back.get(),
+            pages_scrubbed: counters.pages_scrubbed.get(),
+            scrub_passes: counters.scrub_passes.get(),
+            scrub_damages: counters.scrub_damages.get(),
+            queue_wait_nanos: self.meters.queue_wait_nanos.snapshot(),
+            durable_nanos: self.meters.durable_nanos.snapshot(),
             reader_count: self.readers.count() as u64,
             oldest_reader_lag: transaction.saturating_sub(oldest),
             batch_operations: self.meters.batch_operations.snapshot(),

@@ -49,6 +49,11 @@ impl ReadTransaction {
         TransactionId(self.snapshot)
     }
 
+    /// What keeps the snapshot's pages as they are.
+    pub(crate) fn pin(&self) -> &ReaderPin {
+        &self.pin
+    }
+
     /// Length of the data file in pages as of this snapshot.
     #[must_use]
     pub fn page_count(&self) -> u64 {

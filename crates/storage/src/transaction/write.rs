@@ -495,6 +495,33 @@ impl WriteTransaction {
         }
     }
 
+    /// Commits without waiting for the disk: the changes become durable, and visible to readers,
+    /// with the next transaction that is waited for, the next flush or the closing of the
+    /// environment; in environments with a flusher thread within five seconds. Until then power
+    /// loss, or the end of the process, takes them back as a whole. The next writer sees them.
+    ///
+    /// # Errors
+    /// [`CommitError::NotCommitted`]: nothing was written. What fails later poisons the
+    /// environment.
+    pub fn commit_lazily(mut self) -> Result<TransactionId, CommitError> {
+        let environment = self.environment.take();
+        if self.is_empty() {
+            let snapshot = self.pages.snapshot;
+            drop(self);
+            return Ok(TransactionId(snapshot));
+        }
+        let shared = Arc::clone(&self.pages.shared);
+        let id = self.id();
+        self.seal(Vec::new())
+            .map_err(|(error, _)| CommitError::NotCommitted(error))?;
+        if shared.is_write_due() {
+            shared.write_sealed();
+            shared.flush_inline_if_due();
+        }
+        drop(environment);
+        Ok(id)
+    }
+
     /// Whether nothing was changed.
     pub(crate) fn is_empty(&self) -> bool {
         self.pages.dirty.is_empty()
