@@ -149,19 +149,20 @@ pub(crate) fn run(
         snapshot: &snapshot,
         index: view,
     };
+    let defaults = ExecuteOptions::default();
+    let options = ExecuteOptions {
+        interrupt: request.interrupt,
+        memory_bytes_max: request
+            .memory_bytes_max
+            .unwrap_or(defaults.memory_bytes_max),
+        random_seed: started,
+    };
+    let bound = bound.expand(&source, &options)?;
     let plan = plan(&bound, &source)?;
     plan.index_name().clone_into(&mut result.index_name);
     result.plan = plan.to_string();
     result.is_unchanged = request.known_etag == Some(result.result_etag);
     if !result.is_unchanged {
-        let defaults = ExecuteOptions::default();
-        let options = ExecuteOptions {
-            interrupt: request.interrupt,
-            memory_bytes_max: request
-                .memory_bytes_max
-                .unwrap_or(defaults.memory_bytes_max),
-            random_seed: started,
-        };
         let outcome = execute(&plan, &source, &options, sink);
         if let (Err(QueryError::Index(error)), Some(index)) = (&outcome, &index)
             && is_damage(error)

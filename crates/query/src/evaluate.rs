@@ -24,6 +24,7 @@ pub fn matches(predicate: &Predicate, document: &StoredDocument<'_>) -> bool {
         Predicate::And(list) => list.iter().all(|predicate| matches(predicate, document)),
         Predicate::Or(list) => list.iter().any(|predicate| matches(predicate, document)),
         Predicate::Boost(inner, _) => matches(inner, document),
+        Predicate::Like(_) => false,
     }
 }
 

@@ -284,6 +284,7 @@ pub(crate) fn terms_of(document: &StoredDocument<'_>, field: &IndexField) -> Fie
             Leaf::Bool(value) => terms.add(if value { "true" } else { "false" }),
             Leaf::Text(text) => terms.add(text),
             Leaf::Number(_, value) => terms.add(&value.to_json()),
+            Leaf::Object(object) if made_place(object).is_some() => {}
             Leaf::Object(object) => add_object(&field.kind, object, &mut |text| terms.add(text)),
         }
         ControlFlow::Continue(())
@@ -320,16 +321,39 @@ pub(crate) fn places_of(document: &StoredDocument<'_>, field: &IndexField) -> Ve
             });
             places
         }
-        FieldKind::Plain | FieldKind::Exact | FieldKind::Search => Vec::new(),
+        // Maps of named indexes make places by a method, in any field.
+        _ => {
+            let mut places = Vec::new();
+            let _ = visit_values(document, &field.path, &mut |leaf| {
+                if let Leaf::Object(object) = leaf {
+                    places.extend(made_place(object));
+                }
+                ControlFlow::Continue(())
+            });
+            places
+        }
+    }
+}
+
+/// The place that a map of a named index made: an object with `$spatial`, which holds latitude and
+/// longitude, or well-known text.
+fn made_place(object: Object<'_>) -> Option<Place> {
+    match object.get("$spatial")? {
+        Value::String(text) => Place::parse(text),
+        Value::Object(point) => {
+            let degrees = |name: &str| Some(to_number(point.get(name)?)?.to_f64());
+            Place::point(degrees("Latitude")?, degrees("Longitude")?)
+        }
+        _ => None,
     }
 }
 
 /// The texts of an object: its JSON, or for full text each value inside.
 fn add_object(kind: &FieldKind, object: Object<'_>, add: &mut dyn FnMut(&str)) {
     match kind {
-        FieldKind::Plain | FieldKind::Exact => add(&Value::Object(object).to_json()),
         FieldKind::Point(_) | FieldKind::Shape => {}
         FieldKind::Search => add_inside(Value::Object(object), add),
+        _ => add(&Value::Object(object).to_json()),
     }
 }
 
@@ -370,9 +394,10 @@ pub fn add_terms(
                     std::str::from_utf8(&scratch).unwrap_or_default(),
                 );
             }
-            Leaf::Object(object) => {
-                add_object(&field.kind, object, &mut |text| terms.text(slot, text));
-            }
+            Leaf::Object(object) => match made_place(object) {
+                Some(place) => terms.place(slot, &place),
+                None => add_object(&field.kind, object, &mut |text| terms.text(slot, text)),
+            },
         }
         ControlFlow::Continue(())
     });

@@ -52,6 +52,13 @@ impl FollowQuery {
         };
         query.include.retain(|item| !is_beside(item));
         let bound = bind(&query, Parameters::NONE)?;
+        if matches!(
+            bound.projection,
+            Projection::Facets(_) | Projection::Suggestions(_)
+        ) {
+            let message = "Subscription cannot select facets or suggestions";
+            return Err(QueryError::NotSupported(message.to_owned()));
+        }
         let scope = bound.scope().ok_or_else(index_refused)?;
         Ok(FollowQuery {
             bound,
@@ -179,7 +186,8 @@ impl<'q> Follower<'q> {
             made.value = Some(value);
         }
         match &query.projection {
-            Projection::Nothing => {}
+            // Refused when the subscription was made.
+            Projection::Nothing | Projection::Facets(_) | Projection::Suggestions(_) => {}
             Projection::Document => write_document(document, &mut self.row),
             Projection::Fields(outputs) => {
                 write_projection(outputs, document, &made, None, &mut self.row);

@@ -215,6 +215,7 @@ pub(crate) fn estimate<P: PageRead + ?Sized>(
             least
         }
         Predicate::Boost(inner, _) => estimate(reader, inner)?,
+        Predicate::Like(_) => Some(0),
         Predicate::Test(Field::Id, _) | Predicate::Not(_) | Predicate::Or(_) => None,
     })
 }
@@ -268,6 +269,8 @@ impl fmt::Display for Plan<'_> {
             (Projection::Document, false) => f.write_str("  rows: documents"),
             (Projection::Document, true) => f.write_str("  rows: different documents"),
             (Projection::Script, _) => f.write_str("  rows: made by a script"),
+            (Projection::Facets(_), _) => f.write_str("  count the values of facets"),
+            (Projection::Suggestions(_), _) => f.write_str("  compare the terms of a field"),
             (Projection::Fields(fields), distinct) => {
                 let different = if distinct { "different " } else { "" };
                 write!(f, "  rows: {different}")?;

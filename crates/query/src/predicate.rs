@@ -20,6 +20,7 @@ use jackdaw_base::number::Number;
 use jackdaw_search::{Expression, FieldOptions, Fuzzy, Relation, Shape, TextError, TextQuery};
 
 use crate::fields::{FieldKind, IndexField};
+use crate::like::Like;
 
 /// A condition on a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +39,8 @@ pub enum Predicate {
     Or(Vec<Predicate>),
     /// The condition, with its part of the score multiplied.
     Boost(Box<Predicate>, f64),
+    /// `moreLikeThis`, whose terms take its place before the query is planned; by itself nothing.
+    Like(Box<Like>),
 }
 
 /// What a test looks at.
@@ -122,6 +125,8 @@ pub enum Written {
     Lucene(Box<str>),
     /// `regex(field, text)`.
     Regex(Expression),
+    /// One analyzed term, of `moreLikeThis`.
+    Like(Box<str>),
     /// `fuzzy(field = text, similarity)`.
     Fuzzy {
         /// The term.
@@ -138,6 +143,7 @@ impl Written {
             Written::Near { text, slop } => TextQuery::near(text, *slop, options),
             Written::Lucene(text) => TextQuery::lucene(text, options),
             Written::Regex(expression) => Ok(TextQuery::Expression(expression.clone())),
+            Written::Like(term) => Ok(TextQuery::Term(term.clone())),
             Written::Fuzzy { text, similarity } => {
                 let term = options.analyzer.fold(text);
                 Ok(TextQuery::Fuzzy(Fuzzy::new(&term, *similarity)))
@@ -289,13 +295,14 @@ impl Predicate {
                 }
             }
             Predicate::Boost(inner, _) => inner.for_each_field(visit),
+            Predicate::Like(_) => {}
         }
     }
 
     /// Whether a part of it is boosted, so that matches come by their scores.
     pub(crate) fn has_boost(&self) -> bool {
         match self {
-            Predicate::Boost(..) => true,
+            Predicate::Boost(..) | Predicate::Like(_) => true,
             Predicate::Not(inner) => inner.has_boost(),
             Predicate::And(list) | Predicate::Or(list) => list.iter().any(Predicate::has_boost),
             Predicate::Everything | Predicate::Nothing | Predicate::Test(..) => false,
@@ -313,6 +320,7 @@ impl fmt::Display for Predicate {
             Predicate::And(list) => print_joined(f, list, " and "),
             Predicate::Or(list) => print_joined(f, list, " or "),
             Predicate::Boost(inner, factor) => write!(f, "boost({inner}, {factor})"),
+            Predicate::Like(_) => f.write_str("is like what is given"),
         }
     }
 }
@@ -374,6 +382,7 @@ impl fmt::Display for Written {
             Written::Near { text, slop } => write!(f, "has '{text}' within {slop}"),
             Written::Lucene(text) => write!(f, "is as '{text}' says"),
             Written::Regex(expression) => write!(f, "has what fits '{}'", expression.as_str()),
+            Written::Like(term) => write!(f, "has '{term}'"),
             Written::Fuzzy { text, .. } => write!(f, "is similar to '{text}'"),
         }
     }

@@ -8,9 +8,11 @@ use jackdaw_document::{
     METADATA, Object, ObjectWriter, Value, write_document as write_with_metadata, write_object,
 };
 
+use crate::bind::FacetItem;
 use crate::fields::{FieldPath, visit_values};
 use crate::scripted::{Loaded, Made};
 use crate::source::{EMPTY_COLLECTION, StoredDocument};
+use crate::suggest::Suggest;
 use crate::syntax::PathPart;
 
 /// What a row holds.
@@ -24,6 +26,10 @@ pub(crate) enum Projection {
     Fields(Vec<Output>),
     /// What the script of the query returns.
     Script,
+    /// Counts of values, instead of rows of matches.
+    Facets(Vec<FacetItem>),
+    /// Similar terms, instead of rows of matches.
+    Suggestions(Vec<Suggest>),
 }
 
 /// One field of a row.

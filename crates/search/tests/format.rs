@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use jackdaw_base::number::Number;
-use jackdaw_search::{Analyzer, Batch, EntryId, IndexRead, IndexWriter, MemoryStore};
+use jackdaw_search::{Analyzer, Batch, EntryId, IndexRead, IndexWriter, MemoryStore, Place};
 
 fn dump(store: &MemoryStore, tree: &str) -> String {
     let mut out = String::new();
@@ -126,5 +126,96 @@ fn large_lists_are_chunks_by_their_first_entry() {
                  57 ae 5c b9 72 e5 ca b9 72 e5 ca b9 72 e5 ca b9 72 e5 ca 95 2b 57 ae 95
                  and 201 more
         "#]],
+    );
+}
+
+#[test]
+fn full_text_keeps_where_and_how_long() {
+    let (mut store, mut writer, mut batch) = (MemoryStore::new(), IndexWriter::new(), Batch::new());
+    let text = batch.field("T", Analyzer::Standard).unwrap();
+    let mut terms = batch.put(EntryId(1_025)).unwrap();
+    terms.text(text, "ab the ab cd");
+    terms.text(text, "ab");
+    batch.put(EntryId(1_030)).unwrap().text(text, "ab");
+    writer.apply(&mut store, &batch, None).unwrap();
+    for (tree, expected) in [
+        (
+            "index",
+            expect![[r#"
+            00
+                 01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00 07 04 00 00 00 00 00 00
+                 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+            01 00 00
+                 00 03 01 00 02 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00 05 00 00 00
+                 00 00 00 00 54
+        "#]],
+        ),
+        (
+            "terms",
+            expect![[r#"
+            00 00 01
+                 00 81 08 04
+            00 00 10 61 62
+                 00 81 08 04
+            00 00 10 63 64
+                 00 81 08
+            ff ff 01
+                 00 81 08 04
+        "#]],
+        ),
+        (
+            "forward",
+            expect![[r#"
+            00 00 00 00 00 00 04 01
+                 00 00 0a 02 05 a3 3f 2a 56 5e 30 d7 3d 00 03 10 61 62 00 03 10 63 64
+            00 00 00 00 00 00 04 06
+                 00 00 0a 02 02 87 10 27 77 0a ed 54 6a 00 03 10 61 62
+        "#]],
+        ),
+        (
+            "occurrences",
+            expect![[r#"
+            00 00 10 61 62 00 00 00 00 00 00 00 04 01
+                 00 02 05 03 03 04 01 01 00 02 66 00
+            00 00 10 63 64 00 00 00 00 00 00 00 04 01
+                 00 01 02 01 01 03
+        "#]],
+        ),
+        (
+            "norms",
+            expect![[r#"
+            00 00 00 00 00 00 00 00 00 01
+                 01 00 05 00 00 00 00 02
+        "#]],
+        ),
+    ] {
+        check(&store, tree, &expected);
+    }
+}
+
+#[test]
+fn places_are_terms_along_a_curve() {
+    let (mut store, mut writer, mut batch) = (MemoryStore::new(), IndexWriter::new(), Batch::new());
+    let field = batch.field("P", Analyzer::LowercaseKeyword).unwrap();
+    let mut terms = batch.put(EntryId(1)).unwrap();
+    terms.place(field, &Place::point(0.0, 0.0).unwrap());
+    terms.place(field, &Place::point(-90.0, 90.0).unwrap());
+    terms.place(field, &Place::parse("LINESTRING (0 0, 1 1)").unwrap());
+    writer.apply(&mut store, &batch, None).unwrap();
+    check(
+        &store,
+        "terms",
+        &expect![[r#"
+        00 00 01
+             00 01
+        00 00 30 a0 00 00 00 00 00 00 00
+             00 01
+        00 00 30 c0 00 00 00 00 00 00 00
+             00 01
+        00 00 31 4c 49 4e 45 53 54 52 49 4e 47 20 28 30 20 30 2c 20 31 20 31 29
+             00 01
+        ff ff 01
+             00 01
+    "#]],
     );
 }

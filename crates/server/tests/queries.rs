@@ -257,7 +257,7 @@ fn mistakes_are_refused_as_recorded() {
     assert_eq!((missing.status, missing.body.len()), (404, 0));
     let unserved = ask(
         &mut connection,
-        &json!({ "Query": "from Cars include timings()" }),
+        &json!({ "Query": "from Cars include revisions('R')" }),
     );
     assert_eq!(unserved.json()["Type"], "System.NotSupportedException");
     let parameters = ask(

@@ -1,14 +1,16 @@
 //! The methods of conditions: which are executed, and how the others are refused.
 
 use jackdaw_base::number::Number;
+use jackdaw_document::{DocumentBuf, Limits, Value as Json};
 use jackdaw_search::{Analyzer, Expression as RegularExpression, FieldOptions, Relation};
 
 use super::condition::Binder;
 use crate::error::QueryError;
 use crate::fields::{FieldKind, IndexField};
+use crate::like::{Like, LikeOf, LikeOptions};
 use crate::parameters::Resolved;
 use crate::predicate::{Field, Predicate, TermsTest, Test, Written};
-use crate::syntax::{Argument, Call, Comparison, Expression, Join};
+use crate::syntax::{Argument, Call, Comparison, Expression, Join, Value};
 
 /// A built-in method, by name without regard to case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +95,12 @@ impl Method {
     }
 }
 
+/// A document in the text of a parameter.
+fn read_json(text: &str) -> Result<DocumentBuf, QueryError> {
+    DocumentBuf::from_json(text.as_bytes(), &Limits::default())
+        .map_err(|error| QueryError::invalid(format!("A document of moreLikeThis(): {error}")))
+}
+
 impl<'q, 'p: 'q> Binder<'q, 'p> {
     /// A call that stands as a condition.
     pub(super) fn method(&self, call: &'q Call) -> Result<Predicate, QueryError> {
@@ -116,6 +124,7 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
             Method::Regex => self.regex(call),
             Method::Fuzzy => self.fuzzy(call),
             Method::Boost => self.boost(call),
+            Method::MoreLikeThis if self.is_named => self.more_like_this(call),
             Method::Spatial(relation) => self.spatial(call, relation),
             Method::Intersect => self.intersect(call),
             Method::Id => Err(QueryError::invalid(
@@ -407,6 +416,48 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
         let text = text.into();
         let written = Written::Fuzzy { text, similarity };
         self.terms(call, field, written, options)
+    }
+
+    /// `moreLikeThis(condition or document [, options])`.
+    fn more_like_this(&self, call: &'q Call) -> Result<Predicate, QueryError> {
+        self.check_arguments(call, 1, 2)?;
+        let of = match call.arguments.first() {
+            Some(Argument::Expression(Expression::Value(Value::Bool(_)))) | None => {
+                return Err(QueryError::invalid(format!(
+                    "moreLikeThis() takes a condition that picks a document, or a document, but \
+                     got: {call}"
+                )));
+            }
+            Some(Argument::Expression(Expression::Value(value))) => {
+                let text = match self.parameters.resolve(value)? {
+                    Resolved::Text(text) => text.into_owned(),
+                    Resolved::Object(object) => Json::Object(object).to_json(),
+                    other => {
+                        return Err(QueryError::invalid(format!(
+                            "moreLikeThis() takes a document as an object or as JSON, but got: {}",
+                            other.shown()
+                        )));
+                    }
+                };
+                LikeOf::Document(read_json(&text)?)
+            }
+            _ => LikeOf::Matches(Box::new(self.condition_argument(call, 0)?)),
+        };
+        let options = match call.arguments.len() {
+            1 => LikeOptions::read(None)?,
+            _ => match self.value_argument(call, 1)? {
+                Resolved::Object(object) => LikeOptions::read(Some(Json::Object(object)))?,
+                Resolved::Text(text) => LikeOptions::read(Some(read_json(&text)?.root()))?,
+                Resolved::Null => LikeOptions::read(None)?,
+                other => {
+                    return Err(QueryError::invalid(format!(
+                        "The options of moreLikeThis() are an object, but got: {}",
+                        other.shown()
+                    )));
+                }
+            },
+        };
+        Ok(Predicate::Like(Box::new(Like { of, options })))
     }
 
     /// `boost(condition, factor)`.

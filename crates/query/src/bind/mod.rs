@@ -5,8 +5,10 @@
 //! version does not execute, naming the clause.
 
 mod condition;
+mod facet;
 mod filter;
 mod group;
+mod include;
 mod method;
 mod order;
 mod query;
@@ -17,4 +19,5 @@ mod when;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use facet::{FacetItem, setup_facets};
 pub use query::{BoundQuery, IndexRequirement, bind};

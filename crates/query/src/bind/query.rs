@@ -7,13 +7,15 @@ use jackdaw_base::number::Number;
 use super::condition::Binder;
 use super::filter::bind_filter;
 use super::group::bind_group;
+use super::include::bind_highlight;
 use super::order::bind_order;
 use super::select::{Selected, bind_load, bind_select};
 use crate::error::QueryError;
 use crate::fields::{FieldKind, FieldPath, IndexField};
 use crate::filter::Filter;
 use crate::groups::Grouping;
-use crate::order::OrderKey;
+use crate::highlight::Highlight;
+use crate::order::{OrderKey, OrderSource};
 use crate::parameters::{Parameters, Resolved};
 use crate::predicate::{Field, Predicate};
 use crate::project::Projection;
@@ -32,6 +34,12 @@ pub struct BoundQuery {
     pub(crate) projection: Projection,
     pub(crate) distinct: bool,
     pub(crate) include: Vec<FieldPath>,
+    /// Texts to show around what was found.
+    pub(crate) highlights: Vec<Highlight>,
+    /// Whether scores are explained.
+    pub(crate) has_explanations: bool,
+    /// Whether times are told.
+    pub(crate) has_timings: bool,
     /// Documents read beside each match.
     pub(crate) load: Vec<Load>,
     /// What is run for each match.
@@ -99,11 +107,21 @@ fn bind_plain(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, Q
     if order.is_empty() && predicate.has_boost() {
         order.push(OrderKey::score());
     }
-    let include = query
-        .include
-        .iter()
-        .map(|item| bind_include(&binder, item))
-        .collect::<Result<Vec<_>, QueryError>>()?;
+    let (mut include, mut highlights) = (Vec::new(), Vec::new());
+    let (mut has_explanations, mut has_timings) = (false, false);
+    for item in &query.include {
+        match item {
+            Expression::Call(call) if call.is("highlight") => {
+                highlights.push(bind_highlight(&binder, call)?);
+            }
+            Expression::Call(call) if call.is("timings") => has_timings = true,
+            Expression::Call(call) if call.is("explanations") => has_explanations = true,
+            item => include.push(bind_include(&binder, item)?),
+        }
+    }
+    if has_explanations && !order.iter().any(|key| key.source == OrderSource::Score) {
+        order.push(OrderKey::score());
+    }
     let (skip, take) = bind_paging(query, parameters)?;
     let filter_limit = match &query.paging.filter_limit {
         Some(value) => bind_count(parameters, value, "Filter limit")?,
@@ -117,6 +135,9 @@ fn bind_plain(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, Q
         projection,
         distinct,
         include,
+        highlights,
+        has_explanations,
+        has_timings,
         load,
         script,
         grouping: None,
@@ -158,6 +179,7 @@ impl BoundQuery {
         self.projection = Projection::Nothing;
         self.distinct = false;
         self.include.clear();
+        self.highlights.clear();
         self.load.clear();
         self.script = None;
         self
@@ -217,6 +239,9 @@ impl BoundQuery {
             }
         });
         fields.extend(self.order.iter().filter_map(OrderKey::index_field));
+        if let Projection::Suggestions(suggestions) = &self.projection {
+            fields.extend(suggestions.iter().map(|suggest| suggest.field.clone()));
+        }
         sort_fields(&mut fields);
         fields
     }

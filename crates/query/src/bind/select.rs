@@ -6,6 +6,7 @@ use jackdaw_document::Value as Json;
 use jackdaw_script::Program;
 
 use super::condition::Binder;
+use super::facet::{bind_facets, bind_suggestions};
 use crate::error::QueryError;
 use crate::fields::FieldPath;
 use crate::parameters::Resolved;
@@ -35,7 +36,10 @@ const SCRIPT_FUNCTIONS: &[&str] = &[
     "loadPath",
 ];
 
-pub(super) fn bind_select(binder: &Binder<'_, '_>, query: &Query) -> Result<Selected, QueryError> {
+pub(super) fn bind_select<'q, 'p: 'q>(
+    binder: &Binder<'q, 'p>,
+    query: &'q Query,
+) -> Result<Selected, QueryError> {
     let Some(select) = &query.select else {
         return Ok(Selected {
             projection: Projection::Document,
@@ -55,13 +59,31 @@ pub(super) fn bind_select(binder: &Binder<'_, '_>, query: &Query) -> Result<Sele
             let call = script_call(binder, query, body, Returned::Row)?;
             (Projection::Script, Some(call))
         }
-        SelectItems::List(items) => bind_items(binder, query, items)?,
+        SelectItems::List(items) => match bind_facets(binder, items)? {
+            Some(facets) => {
+                refuse_with_facets(query)?;
+                (Projection::Facets(facets), None)
+            }
+            None => match bind_suggestions(binder, items)? {
+                Some(suggestions) => (Projection::Suggestions(suggestions), None),
+                None => bind_items(binder, query, items)?,
+            },
+        },
     };
     Ok(Selected {
         projection,
         distinct: select.distinct,
         script,
     })
+}
+
+fn refuse_with_facets(query: &Query) -> Result<(), QueryError> {
+    match query.filter.is_some() {
+        true => Err(QueryError::invalid(
+            "Facet query does not support a filter clause.",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// The `load` clause.
@@ -316,11 +338,6 @@ fn refused_call(query: &Query, call: &Call) -> QueryError {
     match declared.map(|declaration| &declaration.body) {
         Some(DeclarationBody::TimeSeries(_)) => {
             QueryError::not_executed("A declared time series query in `select`", "")
-        }
-        Some(DeclarationBody::Function(_)) | None
-            if ["facet", "suggest"].iter().any(|known| call.is(known)) =>
-        {
-            QueryError::not_executed(&format!("`select {name}(...)`"), "")
         }
         _ => QueryError::NotSupported(format!("Method '{name}' is not supported.")),
     }

@@ -310,8 +310,8 @@ fn clauses_without_meaning_are_refused() {
             "requires that aliases will be defined, but none had",
         ),
         (
-            "from Cars select facet(G)",
-            "`select facet(...)` is not executed yet",
+            "from Cars include highlight(A, 20)",
+            "Method highlight() expects 3 to 4 arguments, but got 2",
         ),
         (
             "from Cars as c select timeseries(from c.H)",

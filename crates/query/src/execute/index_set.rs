@@ -136,15 +136,15 @@ pub(super) fn evaluate_entries<S: Source>(
 }
 
 /// Answers conditions from an index.
-pub(super) struct IndexSets<'e, S: Source> {
-    pub(super) reader: &'e IndexReader<'e, S::Pages>,
-    pub(super) source: &'e S,
-    pub(super) options: &'e ExecuteOptions<'e>,
-    pub(super) budget: Budget<'e>,
+pub(crate) struct IndexSets<'e, S: Source> {
+    pub(crate) reader: &'e IndexReader<'e, S::Pages>,
+    pub(crate) source: &'e S,
+    pub(crate) options: &'e ExecuteOptions<'e>,
+    pub(crate) budget: Budget<'e>,
 }
 
 impl<S: Source> IndexSets<'_, S> {
-    pub(super) fn find(&mut self, predicate: &Predicate) -> Result<Matches, QueryError> {
+    pub(crate) fn find(&mut self, predicate: &Predicate) -> Result<Matches, QueryError> {
         self.options.check()?;
         match predicate {
             Predicate::Everything => Ok(Matches::exactly(self.reader.all()?)),
@@ -163,6 +163,7 @@ impl<S: Source> IndexSets<'_, S> {
             }
             Predicate::And(list) => self.find_all(list),
             Predicate::Boost(inner, _) => self.find(inner),
+            Predicate::Like(_) => Ok(Matches::none()),
             Predicate::Or(list) => {
                 let mut any = Matches::none();
                 for predicate in list {

@@ -10,6 +10,7 @@
 //!
 //! Threads: one; the interrupt flag may be raised from any.
 
+mod aggregated;
 mod buffer;
 mod candidates;
 mod index_set;
@@ -21,12 +22,16 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use buffer::RowBuffer;
 
+pub(crate) use index_set::IndexSets;
+
 use crate::error::{BoxError, QueryError};
 use crate::groups::GroupSource;
+use crate::highlight::Highlightings;
 use crate::plan::Plan;
 use crate::source::{Source, StoredDocument};
 
@@ -93,6 +98,12 @@ pub struct Outcome {
     pub capped_max_results: Option<u64>,
     /// Paths of `include`, when there are any.
     pub included_paths: Option<Vec<String>>,
+    /// Fragments of texts, for `include highlight(...)`.
+    pub highlightings: Option<Highlightings>,
+    /// For each id what its score is made of, for `include explanations()`.
+    pub explanations: Option<BTreeMap<String, Vec<String>>>,
+    /// Whether the query asks how long its parts took.
+    pub has_timings: bool,
 }
 
 /// Runs `plan` on the source it was made for and gives its rows to `sink`.
@@ -121,6 +132,9 @@ fn run<S: Source>(
     options: &ExecuteOptions<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, QueryError> {
+    if let Some(outcome) = aggregated::run(plan, source, options, sink)? {
+        return Ok(outcome);
+    }
     let mut rows = rows::Rows::new(plan, source, options, sink);
     let total = match plan.query.order.is_empty() {
         true => candidates::stream(plan, source, options, &mut rows)?,

@@ -45,11 +45,15 @@ pub(super) fn stream<S: Source>(
         return Ok(Some(total));
     }
     let is_scored = |key: &OrderKey| key.source == OrderSource::Score;
+    let (scores, parts) = match plan.query.order.iter().any(is_scored) {
+        true => {
+            let (scores, parts) = score::scores(plan, source, options, &matches)?;
+            (Some(scores), parts)
+        }
+        false => (None, None),
+    };
     let computed = Computed {
-        scores: match plan.query.order.iter().any(is_scored) {
-            true => Some(score::scores(plan, source, options, &matches)?),
-            false => None,
-        },
+        scores,
         distances: distances(plan, source, options, &matches)?,
     };
     let is_walked = computed.scores.is_none()
@@ -66,7 +70,7 @@ pub(super) fn stream<S: Source>(
             options,
             &computed,
         )?;
-        rows.set_scores(computed.scores);
+        rows.set_scores(computed.scores, parts);
         for number in best {
             if rows.push(number)?.is_break() {
                 break;

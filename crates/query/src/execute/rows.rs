@@ -10,6 +10,7 @@ use jackdaw_base::lowercase::lowercase;
 use jackdaw_document::{DocumentBuf, Value};
 use jackdaw_search::Scores;
 
+use super::score::Parts;
 use super::{ExecuteOptions, Outcome, RowSink};
 use crate::bind::BoundQuery;
 use crate::error::QueryError;
@@ -49,6 +50,7 @@ pub(super) struct Rows<'r, S> {
     known_ids: HashSet<Box<str>>,
     scripted: Scripted,
     scores: Option<Scores>,
+    parts: Option<Parts>,
 }
 
 impl<'r, S: Source> Rows<'r, S> {
@@ -77,12 +79,35 @@ impl<'r, S: Source> Rows<'r, S> {
             known_ids: HashSet::new(),
             scripted: Scripted::default(),
             scores: None,
+            parts: None,
         }
     }
 
     /// Gives rows the scores of their matches.
-    pub(super) fn set_scores(&mut self, scores: Option<Scores>) {
+    pub(super) fn set_scores(&mut self, scores: Option<Scores>, parts: Option<Parts>) {
         self.scores = scores;
+        self.parts = parts;
+    }
+
+    /// Notes what is shown beside a row: fragments of its texts, and what its score is made of.
+    fn note_beside(&mut self, document: &StoredDocument<'_>) {
+        if !self.query.highlights.is_empty() {
+            let found = self.outcome.highlightings.get_or_insert_default();
+            for highlight in &self.query.highlights {
+                highlight.add(&self.query.predicate, document, found);
+            }
+        }
+        if self.query.has_explanations {
+            let entry = document.number.into();
+            let score = self.scores.as_ref().map_or(0.0, |scores| scores.get(entry));
+            let mut text = format!("{score:.6} = sum of:\n");
+            let parts = self.parts.as_ref().and_then(|parts| parts.get(&entry.0));
+            for part in parts.into_iter().flatten() {
+                text.push_str(&format!("  {part}\n"));
+            }
+            let explanations = self.outcome.explanations.get_or_insert_default();
+            explanations.insert(document.id.to_owned(), vec![text]);
+        }
     }
 
     /// The score that a row shows: rows that no index found have 0.
@@ -162,6 +187,7 @@ impl<'r, S: Source> Rows<'r, S> {
             return Ok(());
         }
         self.give(document, &made)?;
+        self.note_beside(document);
         self.note_includes(document);
         Ok(())
     }
@@ -184,7 +210,7 @@ impl<'r, S: Source> Rows<'r, S> {
     fn give(&mut self, document: &StoredDocument<'_>, made: &Made<'_>) -> Result<(), QueryError> {
         self.buffer.clear();
         match &self.query.projection {
-            Projection::Nothing => {}
+            Projection::Nothing | Projection::Facets(_) | Projection::Suggestions(_) => {}
             Projection::Document => {
                 let scores = self.scores.as_ref();
                 let score = scores.map(|scores| scores.get(document.number.into()));
@@ -243,7 +269,10 @@ impl<'r, S: Source> Rows<'r, S> {
     ) -> Result<bool, QueryError> {
         self.buffer.clear();
         match &self.query.projection {
-            Projection::Nothing | Projection::Document => {
+            Projection::Nothing
+            | Projection::Document
+            | Projection::Facets(_)
+            | Projection::Suggestions(_) => {
                 document.body.root().write_json(&mut self.buffer);
             }
             Projection::Fields(outputs) => {
@@ -306,6 +335,7 @@ impl<'r, S: Source> Rows<'r, S> {
         }
         let mut outcome = self.outcome;
         outcome.total_results = total;
+        outcome.has_timings = self.query.has_timings;
         if !self.query.include.is_empty() {
             outcome.included_paths = Some(
                 self.query

@@ -11,6 +11,8 @@
 //!
 //! Threads: one.
 
+use std::collections::BTreeMap;
+
 use jackdaw_search::{
     Batch, Budget, EntrySet, IndexReader, IndexWriter, MemoryStore, Scores, TextStatistics, idf,
 };
@@ -27,13 +29,16 @@ use crate::source::Source;
 /// Looks at the interrupt flag once in so many documents.
 const CHECK_DOCUMENTS: u64 = 256;
 
+/// By entry: what its score is the sum of.
+pub(super) type Parts = BTreeMap<u64, Vec<String>>;
+
 /// Scores all matches.
 pub(super) fn scores<S: Source>(
     plan: &Plan<'_>,
     source: &S,
     options: &ExecuteOptions<'_>,
     found: &IndexMatches,
-) -> Result<Scores, QueryError> {
+) -> Result<(Scores, Option<Parts>), QueryError> {
     let limit = options.memory_bytes_max;
     if Scores::len_bytes(found.result.len()) > limit as u64 {
         return Err(QueryError::Memory {
@@ -59,13 +64,14 @@ pub(super) fn scores<S: Source>(
         stale: &found.stale,
         memory: memory.as_ref(),
         scores: Scores::new(&found.result),
+        parts: plan.query.has_explanations.then(BTreeMap::new),
     };
     let within = Within {
         main: found.result.and_not(&changed),
         memory: found.result.and(&changed),
     };
     scoring.add(predicate, &within, 1.0)?;
-    Ok(scoring.scores)
+    Ok((scoring.scores, scoring.parts))
 }
 
 /// An index of the fields of the condition over some documents.
@@ -127,6 +133,8 @@ struct Scoring<'s, S: Source> {
     stale: &'s EntrySet,
     memory: Option<&'s IndexReader<'s, jackdaw_storage::MemoryPages>>,
     scores: Scores,
+    /// What each test adds to each score, when that is asked for.
+    parts: Option<Parts>,
 }
 
 impl<S: Source> Scoring<'_, S> {
@@ -145,7 +153,9 @@ impl<S: Source> Scoring<'_, S> {
     ) -> Result<(), QueryError> {
         self.options.check()?;
         match predicate {
-            Predicate::Everything | Predicate::Nothing | Predicate::Not(_) => Ok(()),
+            Predicate::Everything | Predicate::Nothing | Predicate::Not(_) | Predicate::Like(_) => {
+                Ok(())
+            }
             Predicate::Boost(inner, boost) => self.add(inner, within, factor * boost),
             Predicate::And(list) => list
                 .iter()
@@ -161,6 +171,26 @@ impl<S: Source> Scoring<'_, S> {
                     }
                 }
                 Ok(())
+            }
+            Predicate::Test(..) if self.parts.is_some() => {
+                let mut parts = self.parts.take().unwrap_or_default();
+                let before = self.scores.clone();
+                let result = self.add(predicate, within, factor);
+                for set in [&within.main, &within.memory] {
+                    for entry in set {
+                        let part = self.scores.get(entry) - before.get(entry);
+                        if part > 0.0 {
+                            let boost = match factor == 1.0 {
+                                true => String::new(),
+                                false => format!(", boosted {factor} times"),
+                            };
+                            let text = format!("{part:.6} = {predicate}{boost}");
+                            parts.entry(entry.0).or_default().push(text);
+                        }
+                    }
+                }
+                self.parts = Some(parts);
+                result
             }
             Predicate::Test(Field::Id, _) => {
                 for set in [&within.main, &within.memory] {

@@ -5,3 +5,4 @@ mod differential;
 mod grouped;
 mod results;
 mod scripted;
+mod search;

@@ -101,9 +101,50 @@ fn push_told(out: &mut Vec<u8>, result: &QueryResult) {
         object.bool("IsStale", result.is_stale);
         object.long("ResultEtag", result.result_etag);
         object.string("NodeTag", NODE_TAG);
+        push_beside(object, outcome, milliseconds);
     });
     // The object was begun with the rows: its second opening brace goes.
     out.remove(start);
+}
+
+/// What `include highlight(...)`, `explanations()` and `timings()` ask for.
+fn push_beside(
+    object: &mut ObjectWriter<'_>,
+    outcome: &jackdaw_database::Outcome,
+    milliseconds: u64,
+) {
+    let push_texts = |object: &mut ObjectWriter<'_>, name: &str, texts: &[String]| {
+        object.array(name, |list| texts.iter().for_each(|text| list.string(text)));
+    };
+    if outcome.has_timings {
+        object.object("Timings", |timings| {
+            timings.long("DurationInMs", long(milliseconds));
+            timings.object("Timings", |parts| {
+                parts.object("Query", |part| {
+                    part.long("DurationInMs", long(milliseconds));
+                    part.null("Timings");
+                });
+            });
+        });
+    }
+    if let Some(fields) = &outcome.highlightings {
+        object.object("Highlightings", |by_field| {
+            for (field, rows) in fields {
+                by_field.object(field, |by_row| {
+                    for (id, fragments) in rows {
+                        push_texts(by_row, id, fragments);
+                    }
+                });
+            }
+        });
+    }
+    if let Some(rows) = &outcome.explanations {
+        object.object("Explanations", |by_row| {
+            for (id, texts) in rows {
+                push_texts(by_row, id, texts);
+            }
+        });
+    }
 }
 
 /// Counts are far below this.

@@ -1,0 +1,145 @@
+//! Queries whose rows are not matches: facets and suggestions.
+//!
+//! Called by `execute` before anything is ordered or paged.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use jackdaw_base::lowercase::lowercase;
+use jackdaw_base::time::UnixTicks;
+use jackdaw_document::{DocumentBuf, write_object};
+use jackdaw_search::EntrySet;
+
+use super::candidates::collect;
+use super::index_set::index_matches;
+use super::{ExecuteOptions, Outcome, RowSink};
+use crate::bind::{FacetItem, setup_facets};
+use crate::error::QueryError;
+use crate::facets::{Facet, FacetKind, made};
+use crate::plan::{Access, Plan};
+use crate::project::{Projection, write_document};
+use crate::source::{ChangeVector, DocumentNumber, EMPTY_COLLECTION, Etag, Source, StoredDocument};
+use crate::suggest::Suggest;
+
+/// Gives the rows of a query for facets or suggestions; `None` for any other.
+pub(super) fn run<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<Option<Outcome>, QueryError> {
+    match &plan.query.projection {
+        Projection::Facets(items) => run_facets(plan, items, source, options, sink).map(Some),
+        Projection::Suggestions(list) => run_suggestions(list, source, options, sink).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn run_facets<S: Source>(
+    plan: &Plan<'_>,
+    items: &[FacetItem],
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome, QueryError> {
+    let found: EntrySet = match plan.access {
+        Access::Index => index_matches(plan, source, options)?.result,
+        _ => collect(plan, source, options)?,
+    };
+    let mut facets: Vec<Cow<'_, Facet>> = Vec::new();
+    for item in items {
+        match item {
+            FacetItem::Facet(facet) => facets.push(Cow::Borrowed(facet)),
+            FacetItem::Setup(id) => {
+                let setup = source.document_by_id(id).map_err(QueryError::Source)?;
+                let missing = || {
+                    QueryError::invalid(format!(
+                        "There is no facet setup document '{id}': store one, or name the facets"
+                    ))
+                };
+                let setup = setup_facets(&setup.ok_or_else(missing)?)?;
+                facets.extend(setup.into_iter().map(Cow::Owned));
+            }
+        }
+    }
+    let mut outcome = Outcome::default();
+    let (mut ids, mut known) = (Vec::new(), HashSet::new());
+    for facet in &facets {
+        let row = facet.run(&found, source, options)?;
+        let is_included = match &facet.kind {
+            FacetKind::Terms(field) => plan.query.include.contains(&field.path),
+            FacetKind::Ranges(_) | FacetKind::All => false,
+        };
+        let mut include = |id: String| {
+            if known.insert(id.clone()) {
+                ids.push(id);
+            }
+        };
+        if is_included {
+            let terms = row.terms.iter();
+            terms.for_each(|term| include(lowercase(term).into_owned()));
+        }
+        give(&row.json, &mut outcome, sink)?;
+    }
+    for id in ids {
+        let found = source.document_by_id(&id).map_err(QueryError::Source)?;
+        if let Some(document) = found {
+            let mut json = Vec::new();
+            write_document(&document, &mut json);
+            sink.include(document.id, &json).map_err(QueryError::Sink)?;
+        }
+    }
+    outcome.total_results = Some(facets.len() as u64);
+    Ok(outcome)
+}
+
+fn run_suggestions<S: Source>(
+    list: &[Suggest],
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome, QueryError> {
+    let index = source.index();
+    let reader = index.as_ref().and_then(|index| index.reader);
+    let mut outcome = Outcome::default();
+    for suggest in list {
+        let terms = match reader {
+            Some(reader) => suggest.run(reader, options)?,
+            None => Vec::new(),
+        };
+        let mut json = Vec::new();
+        write_object(&mut json, |row| {
+            row.string("Name", &suggest.name);
+            row.array("Suggestions", |list| {
+                terms.iter().for_each(|term| list.string(term));
+            });
+        });
+        give(&made(&json)?, &mut outcome, sink)?;
+    }
+    outcome.total_results = Some(list.len() as u64);
+    Ok(outcome)
+}
+
+/// Gives a row that is no document of the database.
+fn give(
+    row: &DocumentBuf,
+    outcome: &mut Outcome,
+    sink: &mut dyn RowSink,
+) -> Result<(), QueryError> {
+    let document = StoredDocument {
+        number: DocumentNumber(0),
+        etag: Etag(0),
+        id: "",
+        collection: EMPTY_COLLECTION,
+        change_vector: ChangeVector::Text(""),
+        last_modified: UnixTicks(0),
+        flags: Cow::Borrowed(""),
+        metadata: None,
+        body: row.document(),
+    };
+    let mut json = Vec::new();
+    row.root().write_json(&mut json);
+    sink.row(&document, &json).map_err(QueryError::Sink)?;
+    outcome.row_count += 1;
+    Ok(())
+}
