@@ -19,7 +19,7 @@ const LAYERS: &[&[&str]] = &[
     &["jackdaw-search", "jackdaw-script"],
     &["jackdaw-query"],
     &["jackdaw-database"],
-    &["jackdaw-server"],
+    &["jackdaw-server", "jackdaw-redis"],
     &["jackdaw-cli"],
 ];
 

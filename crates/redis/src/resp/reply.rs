@@ -1,0 +1,151 @@
+//! Replies in RESP2 or RESP3, appended to the one buffer that a batch of commands shares.
+
+use crate::number::{self, DECIMAL_BYTES_MAX};
+
+/// Replies that were not written to the socket yet.
+#[derive(Debug, Default)]
+pub(crate) struct Out {
+    pub(crate) bytes: Vec<u8>,
+    /// The client asked for RESP3.
+    pub(crate) is_resp3: bool,
+}
+
+impl Out {
+    #[inline]
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    #[inline]
+    pub(crate) fn ok(&mut self) {
+        self.raw(b"+OK\r\n");
+    }
+
+    pub(crate) fn simple(&mut self, text: &str) {
+        self.raw(b"+");
+        self.raw(text.as_bytes());
+        self.raw(b"\r\n");
+    }
+
+    /// An error; its first word is the code.
+    pub(crate) fn error(&mut self, text: &str) {
+        self.raw(b"-");
+        // A line break would end the error early.
+        let clean = text.bytes().map(|b| if b < b' ' { b' ' } else { b });
+        self.bytes.extend(clean);
+        self.raw(b"\r\n");
+    }
+
+    #[inline]
+    pub(crate) fn integer(&mut self, value: i64) {
+        self.head(b':', value);
+    }
+
+    #[inline]
+    pub(crate) fn count(&mut self, count: usize) {
+        self.integer(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn flag(&mut self, value: bool) {
+        self.integer(i64::from(value));
+    }
+
+    #[inline]
+    pub(crate) fn bulk(&mut self, value: &[u8]) {
+        self.length(b'$', value.len());
+        self.bytes.reserve(value.len() + 2);
+        self.raw(value);
+        self.raw(b"\r\n");
+    }
+
+    pub(crate) fn text(&mut self, value: &str) {
+        self.bulk(value.as_bytes());
+    }
+
+    /// Text with its format, for people.
+    pub(crate) fn verbatim(&mut self, value: &str) {
+        if self.is_resp3 {
+            self.length(b'=', value.len() + 4);
+            self.raw(b"txt:");
+            self.raw(value.as_bytes());
+            self.raw(b"\r\n");
+        } else {
+            self.text(value);
+        }
+    }
+
+    /// Nothing, in place of a value.
+    #[inline]
+    pub(crate) fn null(&mut self) {
+        self.raw(if self.is_resp3 { b"_\r\n" } else { b"$-1\r\n" });
+    }
+
+    /// Nothing, in place of an array.
+    pub(crate) fn null_array(&mut self) {
+        self.raw(if self.is_resp3 { b"_\r\n" } else { b"*-1\r\n" });
+    }
+
+    pub(crate) fn double(&mut self, value: f64) {
+        let text = number::format_double(value);
+        if self.is_resp3 {
+            self.raw(b",");
+            self.raw(text.as_bytes());
+            self.raw(b"\r\n");
+        } else {
+            self.text(&text);
+        }
+    }
+
+    pub(crate) fn array(&mut self, len: usize) {
+        self.length(b'*', len);
+    }
+
+    /// Pairs that follow: a map in RESP3, twice as many elements in RESP2.
+    pub(crate) fn map(&mut self, pairs: usize) {
+        match self.is_resp3 {
+            true => self.length(b'%', pairs),
+            false => self.length(b'*', pairs * 2),
+        }
+    }
+
+    pub(crate) fn set(&mut self, len: usize) {
+        self.length(if self.is_resp3 { b'~' } else { b'*' }, len);
+    }
+
+    /// A message that answers no command.
+    pub(crate) fn push(&mut self, len: usize) {
+        self.length(if self.is_resp3 { b'>' } else { b'*' }, len);
+    }
+
+    /// An array whose length is known when its elements are written: see [`Out::patch`].
+    pub(crate) fn open_array(&mut self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Puts the head of an array of `len` in front of what was written since `start`.
+    pub(crate) fn patch(&mut self, start: usize, len: usize) {
+        let mut digits = [0; DECIMAL_BYTES_MAX];
+        let length = i64::try_from(len).unwrap_or(i64::MAX);
+        let digits = number::decimal(length, &mut digits);
+        let head = [b"*", digits, b"\r\n"].concat();
+        self.bytes.splice(start..start, head);
+    }
+
+    #[inline]
+    fn length(&mut self, kind: u8, len: usize) {
+        self.head(kind, i64::try_from(len).unwrap_or(i64::MAX));
+    }
+
+    #[inline]
+    fn head(&mut self, kind: u8, value: i64) {
+        if let Ok(small @ 0..=9) = u8::try_from(value) {
+            self.raw(&[kind, b'0' + small, b'\r', b'\n']);
+            return;
+        }
+        let mut digits = [0; DECIMAL_BYTES_MAX];
+        let digits = number::decimal(value, &mut digits);
+        self.bytes.push(kind);
+        self.bytes.extend_from_slice(digits);
+        self.raw(b"\r\n");
+    }
+}

@@ -1,0 +1,330 @@
+//! Settings: those fixed at the start, and those that CONFIG SET changes.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use crate::keyspace::EvictionPolicy;
+use crate::resp::ParserLimits;
+
+/// Where the server listens unless it is told otherwise.
+pub const DEFAULT_PORT: u16 = 6379;
+
+/// How a server is started.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RedisConfig {
+    /// Address and port; port 0 picks a free one. Without a password only loopback is allowed.
+    pub listen: SocketAddr,
+    /// What AUTH has to give; none lets everybody in.
+    pub password: Option<String>,
+    /// Budget in bytes of all keys and values; 0 is none.
+    pub memory_bytes: usize,
+    /// What happens when the budget is used up.
+    pub policy: EvictionPolicy,
+    /// Directory in which every acknowledged write is durable; none keeps keys in memory only.
+    pub data: Option<PathBuf>,
+    /// Event loops; 1 to 16.
+    pub threads: usize,
+    /// Databases that SELECT can choose from.
+    pub databases: u16,
+    /// Clients that may be connected at once.
+    pub clients_max: usize,
+}
+
+impl Default for RedisConfig {
+    fn default() -> RedisConfig {
+        RedisConfig {
+            listen: SocketAddr::from(([127, 0, 0, 1], DEFAULT_PORT)),
+            password: None,
+            memory_bytes: 0,
+            policy: EvictionPolicy::NoEviction,
+            data: None,
+            threads: 2,
+            databases: 16,
+            clients_max: 10_000,
+        }
+    }
+}
+
+/// Settings that hold now.
+pub(crate) struct Settings {
+    pub(crate) databases: u16,
+    memory: AtomicUsize,
+    policy: RwLock<EvictionPolicy>,
+    password: RwLock<Option<String>>,
+    bulk_bytes_max: AtomicI64,
+    command_bytes_max: AtomicUsize,
+    output_bytes_max: AtomicUsize,
+    listener_bytes_max: AtomicUsize,
+    clients_max: AtomicUsize,
+    timeout_seconds: AtomicU64,
+    /// Microseconds from which a command is slow; negative is never.
+    slow_micros: AtomicI64,
+    slow_max: AtomicUsize,
+    latency_millis: AtomicU64,
+    inert: RwLock<Vec<(&'static str, String)>>,
+}
+
+/// Settings of Redis that programs read and write, and that change nothing here: there is one
+/// representation of each type, and no replication.
+const INERT: &[(&str, &str)] = &[
+    ("appendfsync", "always"),
+    ("hash-max-listpack-entries", "128"),
+    ("hash-max-listpack-value", "64"),
+    ("hash-max-ziplist-entries", "128"),
+    ("hash-max-ziplist-value", "64"),
+    ("lazyfree-lazy-user-del", "no"),
+    ("list-compress-depth", "0"),
+    ("list-max-listpack-size", "-2"),
+    ("list-max-ziplist-size", "-2"),
+    ("maxmemory-samples", "16"),
+    ("notify-keyspace-events", ""),
+    ("save", ""),
+    ("set-max-intset-entries", "512"),
+    ("set-max-listpack-entries", "128"),
+    ("set-max-listpack-value", "64"),
+    ("zset-max-listpack-entries", "128"),
+    ("zset-max-listpack-value", "64"),
+    ("zset-max-ziplist-entries", "128"),
+    ("zset-max-ziplist-value", "64"),
+];
+
+/// Longest string, and longest argument, of Redis.
+const BULK_BYTES_MAX: i64 = 512 << 20;
+/// The same in durable mode, where a value is one value of storage.
+const DURABLE_BULK_BYTES_MAX: i64 = 128 << 20;
+/// Most words of a command.
+const ARGUMENTS_MAX: i64 = 1 << 20;
+
+impl Settings {
+    pub(crate) fn new(config: &RedisConfig) -> Settings {
+        let bulk = match config.data {
+            None => BULK_BYTES_MAX,
+            Some(_) => DURABLE_BULK_BYTES_MAX,
+        };
+        let inert = INERT.iter().map(|&(name, value)| (name, value.to_owned()));
+        Settings {
+            databases: config.databases.max(1),
+            memory: AtomicUsize::new(config.memory_bytes),
+            policy: RwLock::new(config.policy),
+            password: RwLock::new(config.password.clone()),
+            bulk_bytes_max: AtomicI64::new(bulk),
+            command_bytes_max: AtomicUsize::new(1 << 30),
+            output_bytes_max: AtomicUsize::new(1 << 30),
+            listener_bytes_max: AtomicUsize::new(32 << 20),
+            clients_max: AtomicUsize::new(config.clients_max),
+            timeout_seconds: AtomicU64::new(0),
+            slow_micros: AtomicI64::new(10_000),
+            slow_max: AtomicUsize::new(128),
+            latency_millis: AtomicU64::new(0),
+            inert: RwLock::new(inert.collect()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        self.memory.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn policy(&self) -> EvictionPolicy {
+        *self.policy.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn password(&self) -> Option<String> {
+        let password = self.password.read();
+        password.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn bulk_bytes_max(&self) -> i64 {
+        self.bulk_bytes_max.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn command_bytes_max(&self) -> usize {
+        self.command_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of replies that may wait for a client, and of messages for one that listens.
+    pub(crate) fn output_bytes_max(&self, is_listener: bool) -> usize {
+        match is_listener {
+            true => self.listener_bytes_max.load(Ordering::Relaxed),
+            false => self.output_bytes_max.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn clients_max(&self) -> usize {
+        self.clients_max.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn timeout_seconds(&self) -> u64 {
+        self.timeout_seconds.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn slow_micros(&self) -> i64 {
+        self.slow_micros.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn slow_max(&self) -> usize {
+        self.slow_max.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn latency_millis(&self) -> u64 {
+        self.latency_millis.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn parser_limits(&self) -> ParserLimits {
+        ParserLimits {
+            arguments_max: ARGUMENTS_MAX,
+            bulk_bytes_max: self.bulk_bytes_max(),
+            command_bytes_max: self.command_bytes_max(),
+        }
+    }
+
+    /// All settings with their values, by name.
+    pub(crate) fn all(&self) -> Vec<(&'static str, String)> {
+        let listener = self.output_bytes_max(true);
+        let normal = self.output_bytes_max(false);
+        let mut all = vec![
+            ("appendonly", "no".to_owned()),
+            (
+                "client-output-buffer-limit",
+                format!("normal {normal} 0 0 slave 0 0 0 pubsub {listener} 0 0"),
+            ),
+            (
+                "client-query-buffer-limit",
+                self.command_bytes_max().to_string(),
+            ),
+            ("databases", self.databases.to_string()),
+            (
+                "latency-monitor-threshold",
+                self.latency_millis().to_string(),
+            ),
+            ("maxclients", self.clients_max().to_string()),
+            ("maxmemory", self.memory().to_string()),
+            ("maxmemory-policy", self.policy().name().to_owned()),
+            ("proto-max-bulk-len", self.bulk_bytes_max().to_string()),
+            ("requirepass", self.password().unwrap_or_default()),
+            ("slowlog-log-slower-than", self.slow_micros().to_string()),
+            ("slowlog-max-len", self.slow_max().to_string()),
+            ("timeout", self.timeout_seconds().to_string()),
+        ];
+        let inert = self.inert.read().unwrap_or_else(PoisonError::into_inner);
+        all.extend(inert.iter().cloned());
+        all.sort();
+        all
+    }
+
+    /// Changes a setting.
+    ///
+    /// # Errors
+    /// What is wrong, for the client.
+    pub(crate) fn set(&self, name: &str, value: &str) -> Result<(), String> {
+        let invalid = || format!("argument couldn't be parsed into an integer for '{name}'");
+        match name {
+            "maxmemory" => {
+                let bytes = parse_bytes(value).ok_or("argument must be a memory value")?;
+                self.memory.store(bytes, Ordering::Relaxed);
+            }
+            "maxmemory-policy" => {
+                let policy = EvictionPolicy::named(value).ok_or_else(|| {
+                    let names = EvictionPolicy::NAMES.map(|(name, _)| name);
+                    format!(
+                        "argument(s) must be one of the following: {}",
+                        names.join(", ")
+                    )
+                })?;
+                *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
+            }
+            "requirepass" => {
+                let password = (!value.is_empty()).then(|| value.to_owned());
+                *self
+                    .password
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner) = password;
+            }
+            "proto-max-bulk-len" => {
+                let bytes = parse_bytes(value).and_then(|bytes| i64::try_from(bytes).ok());
+                let allowed = bytes.filter(|bytes| (1..=BULK_BYTES_MAX).contains(bytes));
+                let bytes = allowed.ok_or("argument must be between 1 and 512mb")?;
+                self.bulk_bytes_max.store(bytes, Ordering::Relaxed);
+            }
+            "client-query-buffer-limit" => {
+                let allowed = parse_bytes(value).filter(|b| (1 << 20..=1 << 30).contains(b));
+                let bytes = allowed.ok_or("argument must be between 1mb and 1gb")?;
+                self.command_bytes_max.store(bytes, Ordering::Relaxed);
+            }
+            "client-output-buffer-limit" => self.set_output(value)?,
+            "maxclients" => {
+                let clients = value.parse().map_err(|_| invalid())?;
+                self.clients_max.store(clients, Ordering::Relaxed);
+            }
+            "timeout" => {
+                let seconds = value.parse().map_err(|_| invalid())?;
+                self.timeout_seconds.store(seconds, Ordering::Relaxed);
+            }
+            "slowlog-log-slower-than" => {
+                let micros = value.parse().map_err(|_| invalid())?;
+                self.slow_micros.store(micros, Ordering::Relaxed);
+            }
+            "slowlog-max-len" => {
+                let entries: usize = value.parse().map_err(|_| invalid())?;
+                self.slow_max.store(entries.min(100_000), Ordering::Relaxed);
+            }
+            "latency-monitor-threshold" => {
+                let millis = value.parse().map_err(|_| invalid())?;
+                self.latency_millis.store(millis, Ordering::Relaxed);
+            }
+            "databases" | "appendonly" => return Err("can't set immutable config".to_owned()),
+            _ => {
+                let mut inert = self.inert.write().unwrap_or_else(PoisonError::into_inner);
+                let known = inert.iter_mut().find(|(n, _)| *n == name);
+                let (_, old) = known.ok_or("unknown")?;
+                value.clone_into(old);
+            }
+        }
+        Ok(())
+    }
+
+    /// Classes with a hard limit, a soft limit and its seconds; only the hard limit counts.
+    fn set_output(&self, value: &str) -> Result<(), String> {
+        let words: Vec<&str> = value.split_whitespace().collect();
+        for class in words.chunks(4) {
+            let [name, hard, _, _] = class else {
+                return Err("wrong number of arguments".to_owned());
+            };
+            let bytes = match parse_bytes(hard).ok_or("error in hard limit")? {
+                0 => 1 << 30,
+                bytes => bytes,
+            };
+            match *name {
+                "normal" => self.output_bytes_max.store(bytes, Ordering::Relaxed),
+                "pubsub" => self.listener_bytes_max.store(bytes, Ordering::Relaxed),
+                "slave" | "replica" => {}
+                _ => return Err("unrecognized client class".to_owned()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes with a unit: `100`, `64k`, `64kb`, `1mb`, `2gb`.
+#[must_use]
+pub fn parse_bytes(text: &str) -> Option<usize> {
+    let text = text.to_ascii_lowercase();
+    let digits_end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits_end);
+    let factor: usize = match unit {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<usize>().ok()?.checked_mul(factor)
+}

@@ -1,0 +1,294 @@
+//! The server as a whole: waiting, publishing, passwords, memory, limits, and what is durable.
+
+mod support;
+
+use std::net::SocketAddr;
+
+use jackdaw_redis::{EvictionPolicy, RedisServer, StartError};
+use support::{Client, Directory, config, start};
+
+#[test]
+fn waiting_clients_are_served_in_the_order_of_their_coming() {
+    let server = start(&config());
+    let mut clients: Vec<Client> = (0..3).map(|_| Client::connect(&server)).collect();
+    let mut pusher = Client::connect(&server);
+    let last = clients[2].run("CLIENT ID");
+    for (number, client) in (1..).zip(&mut clients) {
+        client.send("BLPOP nothing list 0");
+        while !pusher
+            .run("INFO clients")
+            .contains(&format!("blocked_clients:{number}"))
+        {}
+    }
+    assert_eq!(pusher.run("RPUSH list a b"), "2");
+    // The elements were handed on before the next command.
+    assert_eq!(pusher.run("EXISTS list"), "0");
+    assert_eq!(clients[0].reply(), "[\"list\", \"a\"]");
+    assert_eq!(clients[1].reply(), "[\"list\", \"b\"]");
+    assert_eq!(pusher.run(&format!("CLIENT UNBLOCK {last}")), "1");
+    assert_eq!(clients[2].reply(), "nil");
+    clients[2].send("BLMOVE from to LEFT RIGHT 0");
+    while !pusher.run("INFO clients").contains("blocked_clients:1") {}
+    clients[1].send("BLPOP to 0");
+    while !pusher.run("INFO clients").contains("blocked_clients:2") {}
+    pusher.run("LPUSH from x");
+    assert_eq!(clients[2].reply(), "\"x\"");
+    assert_eq!(clients[1].reply(), "[\"to\", \"x\"]");
+    clients[0].send("BZPOPMIN sorted 0.01");
+    assert_eq!(clients[0].reply(), "nil");
+}
+
+#[test]
+fn messages_reach_channels_and_patterns_on_both_protocols() {
+    let server = start(&config());
+    let mut first = Client::connect(&server);
+    let mut second = Client::connect(&server);
+    let mut sender = Client::connect(&server);
+    assert_eq!(first.run("SUBSCRIBE news"), "[\"subscribe\", \"news\", 1]");
+    assert!(
+        first
+            .run("GET a")
+            .starts_with("(error) ERR Can't execute 'get'")
+    );
+    second.run("HELLO 3");
+    assert_eq!(second.run("PSUBSCRIBE n*"), "[\"psubscribe\", \"n*\", 1]");
+    assert_eq!(sender.run("PUBLISH news hello"), "2");
+    assert_eq!(first.reply(), "[\"message\", \"news\", \"hello\"]");
+    assert_eq!(
+        second.reply(),
+        "[\"pmessage\", \"n*\", \"news\", \"hello\"]"
+    );
+    assert_eq!(
+        sender.run("PUBSUB NUMSUB news old"),
+        "[\"news\", 1, \"old\", 0]"
+    );
+    assert_eq!(first.run("UNSUBSCRIBE"), "[\"unsubscribe\", \"news\", 0]");
+    assert_eq!(first.run("GET a"), "nil");
+    drop(second);
+    while sender.run("PUBSUB NUMPAT") != "0" {}
+    assert_eq!(sender.run("PUBLISH news again"), "0");
+}
+
+#[test]
+fn a_password_is_asked_for() {
+    let mut config = config();
+    config.password = Some("open sesame".to_owned());
+    let server = start(&config);
+    let mut client = Client::connect(&server);
+    assert_eq!(
+        client.run("GET a"),
+        "(error) NOAUTH Authentication required."
+    );
+    assert!(client.run("AUTH wrong").starts_with("(error) WRONGPASS"));
+    assert_eq!(client.run("AUTH \"open sesame\""), "OK");
+    assert_eq!(client.run("GET a"), "nil");
+    // Before the password not even a long argument is taken.
+    let mut client = Client::connect(&server);
+    client.send_bytes(b"*2\r\n$3\r\nGET\r\n$16385\r\n");
+    assert!(client.reply().contains("unauthenticated bulk length"));
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_public_address_without_a_password_is_refused() {
+    let mut config = config();
+    config.listen = SocketAddr::from(([0, 0, 0, 0], 0));
+    let refused = RedisServer::start(&config).err().expect("it is refused");
+    assert!(matches!(refused, StartError::Public { .. }));
+    assert!(refused.to_string().contains("--redis-password"));
+    config.password = Some("long and secret".to_owned());
+    start(&config).stop();
+}
+
+#[test]
+fn announced_lengths_are_refused_and_end_the_connection() {
+    let server = start(&config());
+    for (bytes, error) in [
+        (&b"*1048577\r\n"[..], "invalid multibulk length"),
+        (b"*2147483648\r\n", "invalid multibulk length"),
+        (b"*1\r\n$536870913\r\n", "invalid bulk length"),
+        (b"*1\r\n$-5\r\n", "invalid bulk length"),
+        (b"*3\r\n$3\r\nSET\r\n:1\r\n", "expected '$', got ':'"),
+    ] {
+        let mut client = Client::connect(&server);
+        client.send_bytes(bytes);
+        assert!(client.reply().contains(error), "{}", bytes.escape_ascii());
+        assert!(client.is_closed());
+    }
+    let mut client = Client::connect(&server);
+    assert_eq!(client.run("PING"), "PONG");
+}
+
+#[test]
+fn a_reader_that_does_not_read_holds_nobody_up_and_is_cut_off() {
+    let server = start(&config());
+    let mut slow = Client::connect(&server);
+    let mut other = Client::connect(&server);
+    other.run("CONFIG SET client-output-buffer-limit \"pubsub 1mb 0 0\"");
+    slow.run("SUBSCRIBE flood");
+    let message = vec![b'x'; 200_000];
+    // The buffers of the system take some megabytes before the server's own fills up.
+    for _ in 0..400 {
+        other.run_words(&[b"PUBLISH", b"flood", &message]);
+        if other.run("PUBSUB NUMSUB flood") == "[\"flood\", 0]" {
+            return;
+        }
+    }
+    panic!("80 MB of messages wait for a client that does not read");
+}
+
+#[test]
+fn the_number_of_clients_is_limited() {
+    let mut config = config();
+    config.clients_max = 2;
+    let server = start(&config);
+    let mut clients: Vec<Client> = (0..2).map(|_| Client::connect(&server)).collect();
+    clients
+        .iter_mut()
+        .for_each(|client| assert_eq!(client.run("PING"), "PONG"));
+    let mut third = Client::connect(&server);
+    assert_eq!(third.reply(), "(error) ERR max number of clients reached");
+    assert!(third.is_closed());
+}
+
+#[test]
+fn memory_stays_within_its_budget() {
+    let mut config = config();
+    config.memory_bytes = 1 << 20;
+    let server = start(&config);
+    let mut client = Client::connect(&server);
+    let value = vec![b'v'; 1000];
+    let mut refused = 0;
+    for number in 0..2_000 {
+        let key = format!("key:{number}");
+        let reply = client.run_words(&[b"SET", key.as_bytes(), &value]);
+        refused += u32::from(reply.starts_with("(error) OOM command not allowed"));
+    }
+    assert!(refused > 800, "{refused}");
+    assert_eq!(client.run("DEL key:0"), "1");
+    client.run("CONFIG SET maxmemory-policy allkeys-lru");
+    assert_eq!(
+        EvictionPolicy::named("allkeys-lru"),
+        Some(EvictionPolicy::AllKeysLru)
+    );
+    for number in 0..2_000 {
+        let key = format!("new:{number}");
+        assert_eq!(client.run_words(&[b"SET", key.as_bytes(), &value]), "OK");
+    }
+    let info = client.run("INFO memory");
+    let used = info.split("used_memory:").nth(1).unwrap();
+    let used: usize = used.split("\\r").next().unwrap().parse().unwrap();
+    assert!(used < 6 << 20, "{used}");
+    assert!(!client.run("INFO stats").contains("evicted_keys:0"));
+}
+
+/// Everything that the tables of durable tests hold, as text.
+fn everything(client: &mut Client) -> Vec<String> {
+    let mut all = Vec::new();
+    for database in 0..3 {
+        client.run(&format!("SELECT {database}"));
+        let keys = client.run("KEYS *");
+        let mut keys: Vec<&str> = keys.trim_matches(['[', ']']).split(", ").collect();
+        keys.sort_unstable();
+        for key in keys.into_iter().filter(|key| !key.is_empty()) {
+            let name = key.trim_matches('"').to_owned();
+            let kind = client.run(&format!("TYPE {name}"));
+            let command = match kind.as_str() {
+                "string" => format!("GET {name}"),
+                "hash" => format!("HGETALL {name}"),
+                "list" => format!("LRANGE {name} 0 -1"),
+                "set" => format!("SMEMBERS {name}"),
+                _ => format!("ZRANGE {name} 0 -1 WITHSCORES"),
+            };
+            let value = client.run(&command);
+            let mut parts: Vec<&str> = value.split(", ").collect();
+            if kind == "hash" || kind == "set" {
+                parts = value.trim_matches(['[', ']']).split(", ").collect();
+                parts.sort_unstable();
+            }
+            let expiry = client.run(&format!("PEXPIRETIME {name}"));
+            all.push(format!("{database} {name} {expiry} {}", parts.join(" ")));
+        }
+    }
+    all
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_a_restart() {
+    let directory = Directory::new("restart");
+    let mut config = config();
+    config.data = Some(directory.path().to_path_buf());
+    let long = "k".repeat(3_000);
+    let steps = [
+        "SET a 1",
+        "SET volatile v EX 1000",
+        "SET over v PX 1",
+        "APPEND a 23",
+        "HSET h f 1 g 2",
+        "HDEL h f",
+        "RPUSH l a b c d e f",
+        "LPUSH l z",
+        "LPOP l",
+        "LPOP l",
+        "LREM l 0 d",
+        "LINSERT l AFTER b x",
+        "LTRIM l 0 3",
+        "SADD s a b c",
+        "SREM s b",
+        "ZADD z 1.5 a 2 b -inf c",
+        "ZREM z b",
+        "ZADD z 7 a",
+        "EXPIRE h 500",
+        "RENAME s renamed",
+        "COPY l copied",
+        "RPUSH copied more",
+        "SET string-now v",
+        "LPUSH was-list a",
+        "SET was-list string",
+        "SELECT 1",
+        "SET other 1",
+        "HSET moved f v",
+        "MOVE moved 2",
+        "SELECT 2",
+        "SADD gone a b",
+        "SWAPDB 1 2",
+        "MULTI",
+        "SET in-transaction 1",
+        "HSET h2 a 1",
+        "HDEL h2 a",
+        "HSET h2 b 2",
+        "EXEC",
+    ];
+    let before;
+    {
+        let server = start(&config);
+        let mut client = Client::connect(&server);
+        for step in steps {
+            let reply = client.run(step);
+            assert!(!reply.starts_with("(error)"), "{step}: {reply}");
+        }
+        client.run("SELECT 0");
+        client.run(&format!("SET {long} long"));
+        client.run(&format!("HSET {long}h {long} v"));
+        before = everything(&mut client);
+        server.stop();
+    }
+    let server = start(&config);
+    let mut client = Client::connect(&server);
+    assert_eq!(everything(&mut client), before);
+    assert!(before.len() > 12, "{before:#?}");
+    // Numbers of collections are not used again: a new one does not mix with an old one.
+    for number in 0..200 {
+        client.run(&format!("SADD new:{number} x{number}"));
+    }
+    client.run("LPUSH l again");
+    let before = everything(&mut client);
+    drop(client);
+    server.stop();
+    let server = start(&config);
+    let mut client = Client::connect(&server);
+    assert_eq!(everything(&mut client), before);
+    client.run("FLUSHALL");
+    server.stop();
+    assert_eq!(start(&config).recovered(), 0);
+}
