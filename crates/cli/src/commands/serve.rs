@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use jackdaw_database::DatabaseSet;
+use jackdaw_redis::{EvictionPolicy, RedisConfig, RedisServer, parse_bytes};
 use jackdaw_server::{DEFAULT_LISTEN, Running, Server, ServerConfig};
 
 use super::DEFAULT_DATA;
@@ -27,6 +28,74 @@ pub(crate) struct ServeArguments {
     /// The data directory; created when it is not there.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA)]
     data: PathBuf,
+    #[command(flatten)]
+    redis: RedisArguments,
+}
+
+/// The Redis server beside the databases.
+#[derive(Clone, Debug, clap::Args)]
+struct RedisArguments {
+    /// Serve Redis clients on this address, too; without a password only on loopback.
+    #[arg(long, value_name = "ADDRESS")]
+    redis: Option<SocketAddr>,
+    /// What Redis clients have to give with AUTH.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "JACKDAW_REDIS_PASSWORD",
+        hide_env_values = true,
+        requires = "redis"
+    )]
+    redis_password: Option<String>,
+    /// Budget of keys and values, such as 256mb; without it there is none.
+    #[arg(long, value_name = "BYTES", requires = "redis", value_parser = bytes)]
+    redis_memory: Option<usize>,
+    /// What happens when the budget is used up: noeviction, allkeys-lru, volatile-lru,
+    /// allkeys-random, volatile-random or volatile-ttl.
+    #[arg(long, value_name = "POLICY", requires = "redis", value_parser = policy)]
+    redis_policy: Option<EvictionPolicy>,
+    /// Keep keys in this directory: every acknowledged write survives. Without it they are in
+    /// memory only.
+    #[arg(long, value_name = "DIR", requires = "redis")]
+    redis_data: Option<PathBuf>,
+    /// Event loops.
+    #[arg(long, value_name = "N", requires = "redis", default_value_t = 2,
+          value_parser = clap::value_parser!(u8).range(1..=16))]
+    redis_threads: u8,
+}
+
+fn bytes(text: &str) -> Result<usize, String> {
+    parse_bytes(text).ok_or_else(|| "give bytes with a unit, such as 256mb or 2gb".to_owned())
+}
+
+fn policy(text: &str) -> Result<EvictionPolicy, String> {
+    let names = EvictionPolicy::NAMES.map(|(name, _)| name).join(", ");
+    EvictionPolicy::named(text).ok_or_else(|| format!("choose one of {names}"))
+}
+
+/// Starts the Redis server, if it was asked for.
+fn start_redis(arguments: &RedisArguments) -> anyhow::Result<Option<RedisServer>> {
+    let Some(listen) = arguments.redis else {
+        return Ok(None);
+    };
+    let mut config = RedisConfig::default();
+    config.listen = listen;
+    config.password.clone_from(&arguments.redis_password);
+    config.memory_bytes = arguments.redis_memory.unwrap_or(0);
+    config.policy = arguments.redis_policy.unwrap_or_default();
+    config.data.clone_from(&arguments.redis_data);
+    config.threads = usize::from(arguments.redis_threads);
+    let server = RedisServer::start(&config)?;
+    let keys = match &arguments.redis_data {
+        None => "keys in memory only".to_owned(),
+        Some(data) => format!(
+            "{} of {}",
+            counted(server.recovered(), "key"),
+            data.display()
+        ),
+    };
+    say!("Redis:   redis://{} ({keys})", server.address());
+    Ok(Some(server))
 }
 
 /// Serves until a signal.
@@ -39,7 +108,12 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
         counted(set.names().len() as u64, "database"),
         arguments.data.display()
     );
-    serve(running)
+    let redis = start_redis(&arguments.redis)?;
+    serve(running)?;
+    if let Some(redis) = redis {
+        redis.stop();
+    }
+    Ok(())
 }
 
 /// Starts a server for the databases.
