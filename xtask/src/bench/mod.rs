@@ -2,6 +2,7 @@
 
 mod import;
 mod plot;
+mod redis;
 mod storage;
 mod table;
 
@@ -29,6 +30,11 @@ cargo xtask bench router
 
 Time of a routing match, by criterion.
 
+cargo xtask bench redis [--compare]
+
+redis-benchmark (package redis-tools) against the Redis server: GET and SET in pipelines of 1, 16
+and 100, durable SET, memory a key; with --compare beside redis-server.
+
 Arguments of bench storage:
   --workload     seq, random, one-transaction, small, small-16, read, scan, large, delete (all)
   --engine       jackdaw, lmdb, redb (these three), libmdbx, fjall, sqlite, rocksdb
@@ -42,6 +48,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((name, rest)) if name == "storage" => storage::run(rest),
         Some((name, rest)) if name == "import" => import::run(rest),
+        Some((name, rest)) if name == "redis" => redis::run(rest),
         Some((name, _)) if name == "router" => router(),
         Some((name, _)) => bail!("there is no bench `{name}`; see `cargo xtask bench --help`"),
         None => bail!("name a bench; see `cargo xtask bench --help`"),

@@ -4,6 +4,7 @@ mod clients;
 mod fast;
 mod fuzz;
 mod race;
+mod redis;
 mod report;
 mod server;
 mod slow;
@@ -20,10 +21,12 @@ cargo xtask test [--budget-seconds N] [-p PACKAGE]...
 cargo xtask test slow
 cargo xtask test crash [--seed N] [--seeds N] [--images N] [--failure-seeds N]
                        [--isolation-seconds N] [--kills N] [--server-kills N] [--albums N]
+                       [--redis-kills N]
                        [--history-seconds N]
 cargo xtask crash      the same
 cargo xtask test race
 cargo xtask test clients
+cargo xtask test redis
 cargo xtask test studio
 cargo xtask test fuzz [--seconds N] [TARGET]...
 
@@ -40,7 +43,9 @@ on purpose until each is found, concurrent clients whose reads have to have a se
 (--kills), a server killed under sixteen clients (--server-kills), the same with every answer
 checked for an order that explains it (--history-seconds), an import killed three times (--albums).
 race runs every interleaving of the lock-free pieces (loom); two minutes.
-clients runs examples/python against a server, with the official client in its own environment.
+redis runs examples/python/redis_keys.py with redis-py, and redis-cli, against the Redis server.
+clients runs examples/python/albums.py against a server, with the official client in its own
+environment.
 studio serves the demo's database and drives Studio in Chromium; pictures are in studio/test/out.
 fuzz builds the programs of fuzz/targets with coverage counters and lets each look for inputs that
 fail, for 10 seconds; it needs a C++ compiler.";
@@ -56,6 +61,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         Some("slow") => slow::run(&arguments[1..]),
         Some("crash") => slow::run_crash(&arguments[1..]),
         Some("clients") => clients::run(&arguments[1..]),
+        Some("redis") => redis::run(&arguments[1..]),
         Some("studio") => studio::run(&arguments[1..]),
         Some("race") => race::run(&arguments[1..]),
         Some("fuzz") => fuzz::run(&arguments[1..]),

@@ -10,11 +10,18 @@ use anyhow::{Context, Result, bail};
 use crate::{process, proof, repository};
 
 const PACKAGE: &str = "jackdaw-slow-tests";
-const CRASH_TESTS: &[&str] = &["histories", "import_kill", "kill", "server_kill"];
+const CRASH_TESTS: &[&str] = &[
+    "histories",
+    "import_kill",
+    "kill",
+    "redis_kill",
+    "server_kill",
+];
 /// Arguments of `crash` and the variables by which the tests take them.
 const VARIABLES: &[(&str, &str)] = &[
     ("--kills", "JACKDAW_KILLS"),
     ("--server-kills", "JACKDAW_SERVER_KILLS"),
+    ("--redis-kills", "JACKDAW_REDIS_KILLS"),
     ("--albums", "JACKDAW_IMPORT_ALBUMS"),
     ("--history-seconds", "JACKDAW_HISTORY_SECONDS"),
 ];
