@@ -1,7 +1,8 @@
 //! Suggestions: terms of an index that are like what somebody wrote.
 //!
-//! Bound by `bind::facet`, run by `execute` instead of rows. Every term of the field is compared, so
-//! nothing has to be prepared for it; terms of documents that the index has not seen are missing.
+//! Bound by `bind::facet`, run by `execute` instead of rows. Every term of the field is compared,
+//! so nothing has to be prepared for it; terms of documents that the index has not seen are
+//! missing.
 
 use jackdaw_document::Value;
 use jackdaw_search::{Direction, IndexReader, StoredTerm, TermKind, edits_between};

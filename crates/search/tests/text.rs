@@ -1,9 +1,10 @@
 //! What is proven: full text is found, counted and ranked as a naive model has it, after any
-//! sequence of batches. How: random texts over few words, so that terms are shared and their lists
-//! pass through several chunks; random puts, changes and deletions in two stores that together are
-//! one collection; after every batch all occurrences, all kinds of conditions and all scores against
-//! the model, which keeps the texts alone and computes BM25 over every one of them. A failure prints
-//! the seed; `JACKDAW_SEED=<seed> cargo test -p jackdaw-search --test text` replays it.
+//! sequence of batches. How: random texts over few words, so that terms are shared and their
+//! lists pass through several chunks; random puts, changes and deletions in two stores that
+//! together are one collection; after every batch all occurrences, all kinds of conditions and
+//! all scores against the model, which keeps the texts alone and computes BM25 over every one of
+//! them. A failure prints the seed; `JACKDAW_SEED=<seed> cargo test -p jackdaw-search --test
+//! text` replays it.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 

@@ -2,10 +2,10 @@
 //!
 //! Called by `method` for conditions and by `order`.
 //!
-//! Fields are `spatial.point(latitude, longitude)` and `spatial.wkt(path)`; in a named index a field
-//! of its definition. Shapes are `spatial.circle(radius, latitude, longitude [, units])`,
-//! `spatial.wkt(text [, units])` and `spatial.point(latitude, longitude)`; units are kilometers unless
-//! they are miles.
+//! Fields are `spatial.point(latitude, longitude)` and `spatial.wkt(path)`; in a named index a
+//! field of its definition. Shapes are `spatial.circle(radius, latitude, longitude [, units])`,
+//! `spatial.wkt(text [, units])` and `spatial.point(latitude, longitude)`; units are kilometers
+//! unless they are miles.
 
 use jackdaw_search::{Coordinate, Relation, Shape};
 

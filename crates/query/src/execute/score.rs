@@ -5,9 +5,10 @@
 //! score is that of the present documents.
 //!
 //! Invariants:
-//! - The score of a match is the sum over the tests it passes, outside `not`: what the index says of
-//!   terms (see `search::reader::score`), the idf of a value for equality, 1 for other tests; each
-//!   times the boosts around it. Inside `or`, the parts of an `and` count where all of it holds.
+//! - The score of a match is the sum over the tests it passes, outside `not`: what the index says
+//!   of terms (see `search::reader::score`), the idf of a value for equality, 1 for other tests;
+//!   each times the boosts around it. Inside `or`, the parts of an `and` count where all of it
+//!   holds.
 //!
 //! Threads: one.
 

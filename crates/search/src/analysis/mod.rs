@@ -5,7 +5,8 @@
 //!
 //! | Value | Terms |
 //! |---|---|
-//! | text | the text as one term, folded to lower case unless the field is exact; in a field of full text its tokens, with their positions |
+//! | text | the text as one term, folded to lower case unless the field is exact |
+//! | full text | its tokens, with their positions |
 //! | boolean | the text `true` or `false` |
 //! | number | the number by true value, and its text as written in the document |
 //! | null | null, told apart from text and from a missing field |

@@ -5,11 +5,12 @@
 //! and an index in memory of the documents that changed.
 //!
 //! Invariants:
-//! - The score of an entry is the sum over the terms, phrases and other conditions that it passes:
-//!   `idf * f / (f + k1 * (1 - b + b * length / average))`, where `idf = ln(1 + (N - n + 0.5) / (n +
-//!   0.5))`, N is the number of entries with text in the field, n those with the term, f how often
-//!   it stands there and k1 = 1.2, b = 0.75. A phrase has the sum of its terms' idf; anything else
-//!   that is not a single term scores 1. In a field without positions f, length and average are 1.
+//! - The score of an entry is the sum over the terms, phrases and other conditions that it
+//!   passes: `idf * f / (f + k1 * (1 - b + b * length / average))`, where `idf = ln(1 + (N - n +
+//!   0.5) / (n + 0.5))`, N is the number of entries with text in the field, n those with the
+//!   term, f how often it stands there and k1 = 1.2, b = 0.75. A phrase has the sum of its terms'
+//!   idf; anything else that is not a single term scores 1. In a field without positions f,
+//!   length and average are 1.
 //! - Statistics are exact for the entries that count.
 //!
 //! Threads: as the reader.

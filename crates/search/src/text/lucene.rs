@@ -1,8 +1,8 @@
 //! The query syntax of Lucene, for one field: `lucene(field, text)`.
 //!
-//! Executed: words with `*` and `?`, `"phrases"` with `~slop`, `word~` and `word~0.7`, `[a TO b]` and
-//! `{a TO b}`, `/expressions/`, `AND OR NOT && || !`, `+` and `-`, groups, `^boost`, `\` before a
-//! character that would mean something. Refused: names of other fields.
+//! Executed: words with `*` and `?`, `"phrases"` with `~slop`, `word~` and `word~0.7`, `[a TO b]`
+//! and `{a TO b}`, `/expressions/`, `AND OR NOT && || !`, `+` and `-`, groups, `^boost`, `\`
+//! before a character that would mean something. Refused: names of other fields.
 //!
 //! Invariants:
 //! - Nesting is bounded; time is linear in the text.
@@ -257,7 +257,7 @@ impl Parser<'_> {
                 ':' => {
                     return Err(self.error(
                         at,
-                        "names of fields are not executed here: lucene(field, text) names the field",
+                        "names of fields mean nothing here: lucene(field, text) has it",
                     ));
                 }
                 '\\' => {

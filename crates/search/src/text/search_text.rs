@@ -2,9 +2,9 @@
 //!
 //! Called by query execution, which knows the field's options.
 //!
-//! Rules: white space separates pieces; `"..."` is a phrase; `*` and `?` are wildcards. A piece that
-//! the analyzer divides into several tokens (`one-two`) is a phrase too, where positions are kept.
-//! Stop words are left out.
+//! Rules: white space separates pieces; `"..."` is a phrase; `*` and `?` are wildcards. A piece
+//! that the analyzer divides into several tokens (`one-two`) is a phrase too, where positions
+//! are kept. Stop words are left out.
 
 use super::QUERY_TEXT_BYTES_MAX;
 use super::pattern::Wildcard;

@@ -1,5 +1,5 @@
-//! Facets, suggestions, more-like-this, highlighting, explanations and orders by score and distance,
-//! on a few documents of which some changed after the index saw them.
+//! Facets, suggestions, more-like-this, highlighting, explanations and orders by score and
+//! distance, on a few documents of which some changed after the index saw them.
 
 use crate::test_source::{TestDatabase, TestIndex, TestResult, TestSource, bound, run_bound};
 use crate::{ExecuteOptions, FieldKind, FieldPath, IndexField, Scope};
@@ -98,7 +98,14 @@ fn facets_count_present_documents() {
     );
     assert_eq!(
         found,
-        r#"[{"Name":"B","Values":[{"Name":"Total","Sum":400.5,"Count":1,"Range":"NULL_VALUE"},{"Name":"P","Max":400.5,"Count":1,"Range":"NULL_VALUE"},{"Name":"Total","Sum":7,"Count":1,"Range":"nikon"},{"Name":"P","Max":7,"Count":1,"Range":"nikon"},{"Name":"Total","Sum":350,"Count":2,"Range":"sony"},{"Name":"P","Max":250,"Count":2,"Range":"sony"}],"RemainingHits":0,"RemainingTermsCount":0,"RemainingTerms":[]}]"#
+        "[{\"Name\":\"B\",\"Values\":[\
+         {\"Name\":\"Total\",\"Sum\":400.5,\"Count\":1,\"Range\":\"NULL_VALUE\"},\
+         {\"Name\":\"P\",\"Max\":400.5,\"Count\":1,\"Range\":\"NULL_VALUE\"},\
+         {\"Name\":\"Total\",\"Sum\":7,\"Count\":1,\"Range\":\"nikon\"},\
+         {\"Name\":\"P\",\"Max\":7,\"Count\":1,\"Range\":\"nikon\"},\
+         {\"Name\":\"Total\",\"Sum\":350,\"Count\":2,\"Range\":\"sony\"},\
+         {\"Name\":\"P\",\"Max\":250,\"Count\":2,\"Range\":\"sony\"}],\
+         \"RemainingHits\":0,\"RemainingTermsCount\":0,\"RemainingTerms\":[]}]"
     );
     let text = "from index 'I' where P > 50 select facet(P < 200, P >= $p and P < 300) as Price, \
                 facet(B, $o)";
@@ -108,7 +115,11 @@ fn facets_count_present_documents() {
     );
     assert_eq!(
         found,
-        r#"[{"Name":"Price","Values":[{"Name":null,"Count":1,"Range":"P < 200"},{"Name":null,"Count":1,"Range":"P >= 200 and P < 300"}],"RemainingHits":0,"RemainingTermsCount":0,"RemainingTerms":[]},{"Name":"B","Values":[{"Name":null,"Count":2,"Range":"sony"}],"RemainingHits":1,"RemainingTermsCount":1,"RemainingTerms":["NULL_VALUE"]}]"#
+        "[{\"Name\":\"Price\",\"Values\":[{\"Name\":null,\"Count\":1,\"Range\":\"P < 200\"},\
+         {\"Name\":null,\"Count\":1,\"Range\":\"P >= 200 and P < 300\"}],\
+         \"RemainingHits\":0,\"RemainingTermsCount\":0,\"RemainingTerms\":[]},\
+         {\"Name\":\"B\",\"Values\":[{\"Name\":null,\"Count\":2,\"Range\":\"sony\"}],\
+         \"RemainingHits\":1,\"RemainingTermsCount\":1,\"RemainingTerms\":[\"NULL_VALUE\"]}]"
     );
     for (text, part) in [
         ("from C select facet(B), N", "selects facets only"),
