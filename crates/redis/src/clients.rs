@@ -96,8 +96,9 @@ impl ClientInfo {
             .unwrap_or_else(PoisonError::into_inner);
         format!(
             "id={} addr={} laddr={} fd=-1 name={} age={} idle={} flags={flags} db={} sub={} \
-             psub={} ssub=0 multi={} watch=0 qbuf=0 qbuf-free=0 obl=0 oll=0 omem={} tot-mem=0 \
-             events=r cmd={command} user=default redir=-1 resp={} lib-name={} lib-ver={}",
+             psub={} ssub=0 multi={} watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 \
+             rbs=0 rbp=0 obl=0 oll=0 omem={} tot-mem=0 events=r \
+             cmd={command} user=default redir=-1 resp={} lib-name={} lib-ver={}",
             self.address.id,
             self.peer,
             self.local,
