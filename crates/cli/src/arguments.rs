@@ -3,6 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::bench::journal::JournalArguments;
+use crate::bench::memory::MemoryArguments;
+use crate::bench::queue::QueueArguments;
 use crate::bench::storage::StorageArguments;
 use crate::commands::backup::{BackupArguments, RestoreArguments};
 use crate::commands::check::CheckArguments;
@@ -76,6 +78,10 @@ pub(crate) enum Bench {
     Journal(JournalArguments),
     /// The storage engine under the workloads that other engines are measured with.
     Storage(StorageArguments),
+    /// What handing work from thread to thread costs.
+    Queue(QueueArguments),
+    /// What comparing and copying bytes costs by size.
+    Memory(MemoryArguments),
 }
 
 #[cfg(test)]

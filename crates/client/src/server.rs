@@ -24,6 +24,13 @@ struct Databases {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
+struct BackupReport {
+    databases: u64,
+    bytes: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
 struct Version {
     full_version: String,
     #[serde(default)]
@@ -60,6 +67,23 @@ impl Client {
             "{} (protocol {})",
             version.product, version.full_version
         ))
+    }
+
+    /// Backs up all databases into the directory `to` of the server's machine, or adds what was
+    /// written since to the backup there. Returns when it was verified: databases, and bytes
+    /// written.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn back_up(&self, to: &str, is_increment: bool) -> Result<(u64, u64), ClientError> {
+        let to = encode(to);
+        let path = format!("/jackdaw/backup?to={to}&increment={is_increment}");
+        let body = self
+            .transport
+            .call(Method::POST, &path, &Call::default())?
+            .unwrap_or_default();
+        let report: BackupReport = self.transport.read(&path, &body)?;
+        Ok((report.databases, report.bytes))
     }
 
     /// Names of all databases.

@@ -56,6 +56,10 @@ pub struct ServerConfig {
     pub compression: Compression,
     /// Time between two measurements of `/jackdaw/live`.
     pub live_period: Duration,
+    /// Bytes of data files that are read again each second to find rot; 0 reads none.
+    pub scrub_bytes_per_second: u64,
+    /// The databases are in memory: there is nothing to back up or to read again.
+    pub is_in_memory: bool,
 }
 
 impl Default for ServerConfig {
@@ -77,6 +81,8 @@ impl Default for ServerConfig {
             drain_timeout: Duration::from_secs(10),
             compression: Compression::Remote,
             live_period: Duration::from_secs(1),
+            scrub_bytes_per_second: 4 << 20,
+            is_in_memory: false,
         }
     }
 }

@@ -15,6 +15,7 @@ mod rates;
 pub mod router;
 mod routes;
 mod running;
+mod scrub;
 mod shared;
 mod subscriptions;
 mod version;

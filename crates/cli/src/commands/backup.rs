@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use jackdaw_base::time::UnixTicks;
+use jackdaw_client::Client;
 use jackdaw_database::{BackupKind, DatabaseOptions, DatabaseSet, restore_set};
 use jackdaw_io::{RealVfs, Vfs};
 use jackdaw_storage::{Options, RestorePoint};
@@ -21,6 +22,10 @@ pub(crate) struct BackupArguments {
     /// The data directory; no server may have it open.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA)]
     data: PathBuf,
+    /// Let this server back up all its databases while they are used, into a directory of its
+    /// machine.
+    #[arg(long, value_name = "URL", conflicts_with = "data")]
+    url: Option<String>,
     /// Add what was written since to the backup that is there, instead of making one.
     #[arg(long)]
     increment: bool,
@@ -45,6 +50,9 @@ pub(crate) struct RestoreArguments {
 /// Backs a data directory up.
 pub(crate) fn back_up(arguments: &BackupArguments) -> anyhow::Result<()> {
     let started = Instant::now();
+    if let Some(url) = &arguments.url {
+        return back_up_server(url, arguments, started);
+    }
     let options = DatabaseOptions {
         documents: Options {
             create: false,
@@ -74,6 +82,26 @@ pub(crate) fn back_up(arguments: &BackupArguments) -> anyhow::Result<()> {
         arguments.to.display(),
         counted(report.databases, "database"),
         bytes(report.bytes),
+        duration(started.elapsed())
+    );
+    Ok(())
+}
+
+/// Lets a server back up its databases.
+fn back_up_server(url: &str, arguments: &BackupArguments, started: Instant) -> anyhow::Result<()> {
+    let to = std::path::absolute(&arguments.to)
+        .with_context(|| format!("{} is no path", arguments.to.display()))?;
+    let to = to
+        .to_str()
+        .with_context(|| format!("{} is not UTF-8", to.display()))?;
+    let (databases, written) = Client::new(url)
+        .back_up(to, arguments.increment)
+        .context("the backup was not made")?;
+    say!(
+        "{to}: {}, {} written and verified in {}. Indexes are left out; a restore builds them \
+         again.",
+        counted(databases, "database"),
+        bytes(written),
         duration(started.elapsed())
     );
     Ok(())

@@ -39,6 +39,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Doctor(arguments) => return Ok(doctor::run(&arguments)),
         Command::Bench(Bench::Journal(arguments)) => bench::journal::run(&arguments)?,
         Command::Bench(Bench::Storage(arguments)) => bench::storage::run(&arguments)?,
+        Command::Bench(Bench::Queue(arguments)) => bench::queue::run(&arguments)?,
+        Command::Bench(Bench::Memory(arguments)) => bench::memory::run(&arguments)?,
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let name = command.get_name().to_owned();

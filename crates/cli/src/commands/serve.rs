@@ -1,13 +1,15 @@
 //! `jackdaw serve`: databases over HTTP until Ctrl-C.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use jackdaw_database::DatabaseSet;
+use jackdaw_database::{DatabaseOptions, DatabaseSet};
+use jackdaw_io::{Durability, MemoryVfs};
 use jackdaw_redis::{EvictionPolicy, RedisConfig, RedisServer, parse_bytes};
 use jackdaw_server::{DEFAULT_LISTEN, Running, Server, ServerConfig};
+use jackdaw_storage::Options;
 
 use super::DEFAULT_DATA;
 use super::target::open_set;
@@ -28,6 +30,13 @@ pub(crate) struct ServeArguments {
     /// The data directory; created when it is not there.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA)]
     data: PathBuf,
+    /// Keep databases in memory only: nothing is read from the disk or written to it, and all is
+    /// gone when the server ends.
+    #[arg(long, conflicts_with = "data")]
+    in_memory: bool,
+    /// Mebibytes of data files to read again each second to find rot; 0 for none.
+    #[arg(long, value_name = "MIB", default_value_t = 4)]
+    scrub: u32,
     #[command(flatten)]
     redis: RedisArguments,
 }
@@ -101,13 +110,24 @@ fn start_redis(arguments: &RedisArguments) -> anyhow::Result<Option<RedisServer>
 /// Serves until a signal.
 pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     log_to_standard_error();
-    let set = Arc::new(open_set(&arguments.data)?);
-    let running = start(arguments.listen, arguments.listen_tcp, &set)?;
-    say!(
-        "Serving {} of {}.",
-        counted(set.names().len() as u64, "database"),
-        arguments.data.display()
-    );
+    let mut config = ServerConfig::default();
+    config.listen = arguments.listen;
+    config.tcp_listen = arguments.listen_tcp;
+    config.scrub_bytes_per_second = u64::from(arguments.scrub) << 20;
+    config.is_in_memory = arguments.in_memory;
+    let set = Arc::new(match arguments.in_memory {
+        true => set_in_memory()?,
+        false => open_set(&arguments.data)?,
+    });
+    let running = start_with(config, &set)?;
+    match arguments.in_memory {
+        true => say!("Serving from memory: no database outlives the server."),
+        false => say!(
+            "Serving {} of {}.",
+            counted(set.names().len() as u64, "database"),
+            arguments.data.display()
+        ),
+    }
     let redis = start_redis(&arguments.redis)?;
     serve(running)?;
     if let Some(redis) = redis {
@@ -116,19 +136,45 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Databases that are nowhere but in memory.
+fn set_in_memory() -> anyhow::Result<DatabaseSet> {
+    let documents = Options {
+        durability: Durability::None,
+        // What is in memory twice is in the data "file" sooner.
+        scratch_bytes: 64 << 20,
+        journal_bytes: 16 << 20,
+        journal_file_bytes_max: 8 << 20,
+        journal_archive_bytes: 0,
+        ..Options::default()
+    };
+    let options = DatabaseOptions {
+        documents,
+        indexes: Options {
+            background_flush: false,
+            ..documents
+        },
+    };
+    DatabaseSet::open(MemoryVfs::new(), Path::new("/memory"), options)
+        .context("cannot make databases in memory")
+}
+
 /// Starts a server for the databases.
 pub(crate) fn start(
     listen: SocketAddr,
     listen_tcp: Option<SocketAddr>,
     set: &Arc<DatabaseSet>,
 ) -> anyhow::Result<Running> {
+    let mut config = ServerConfig::default();
+    config.listen = listen;
+    config.tcp_listen = listen_tcp;
+    start_with(config, set)
+}
+
+fn start_with(config: ServerConfig, set: &Arc<DatabaseSet>) -> anyhow::Result<Running> {
     // Every connection is an open file; a low limit would refuse clients.
     if let Err(error) = jackdaw_io::system::raise_open_file_limit() {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
-    let mut config = ServerConfig::default();
-    config.listen = listen;
-    config.tcp_listen = listen_tcp;
     Ok(Server::start(config, Arc::clone(set))?)
 }
 

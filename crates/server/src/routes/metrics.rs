@@ -1,15 +1,17 @@
 //! `GET /jackdaw/metrics`: numbers of the storage engine as Prometheus text.
 //!
 //! For each open database: times of its I/O by kind since it was opened, in seconds, with the
-//! quantiles 0.5, 0.99 and 0.999; operations in a transaction; sizes of data, journal and changed
-//! pages in memory; open snapshots, and how many transactions the oldest one is behind. A database
-//! that nobody has used since the start has no lines: measuring opens none.
+//! quantiles 0.5, 0.99 and 0.999; operations in a transaction, how long they waited for the writer
+//! and until they were durable; pages that were scrubbed, and damage met; sizes of data, journal
+//! and changed pages in memory; open snapshots, and how many transactions the oldest one is
+//! behind. A database that nobody has used since the start has no lines: measuring opens none.
 
 use std::fmt::Write;
 
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
+use jackdaw_base::metrics::HistogramSnapshot;
 use jackdaw_database::{Database, MeterReport, StorageStatistics as Statistics};
 
 use crate::http::{Call, Outcome, Reply};
@@ -25,7 +27,7 @@ type Family = (
     fn(&Statistics) -> u64,
 );
 
-const FAMILIES: [Family; 11] = [
+const FAMILIES: [Family; 15] = [
     (
         "data_file_bytes",
         "Length of the data file.",
@@ -79,6 +81,50 @@ const FAMILIES: [Family; 11] = [
         "Free space made holes.",
         "counter",
         |s| s.bytes_given_back,
+    ),
+    (
+        "in_place_bytes_total",
+        "Bytes of large values written to their place at commit.",
+        "counter",
+        |s| s.in_place_bytes,
+    ),
+    (
+        "pages_scrubbed_total",
+        "Pages read again to find rot.",
+        "counter",
+        |s| s.pages_scrubbed,
+    ),
+    (
+        "scrub_passes_total",
+        "Times that the whole data file was read again.",
+        "counter",
+        |s| s.scrub_passes,
+    ),
+    (
+        "scrub_damages_total",
+        "Damaged places that scrubbing met.",
+        "counter",
+        |s| s.scrub_damages,
+    ),
+];
+
+/// A family of quantiles: its name, what it is, and the times in nanoseconds.
+type Times = (
+    &'static str,
+    &'static str,
+    fn(&Statistics) -> &HistogramSnapshot,
+);
+
+const TIMES: [Times; 2] = [
+    (
+        "queue_wait_seconds",
+        "Time that writes waited for the writer.",
+        |s| &s.queue_wait_nanos,
+    ),
+    (
+        "durable_seconds",
+        "Time from queueing a write until it was durable.",
+        |s| &s.durable_nanos,
     ),
 ];
 
@@ -154,28 +200,43 @@ fn text(measured: &[Measured]) -> String {
             &format!("jackdaw_batch_operations_count{{{labels}}} {}", sizes.count),
         );
     }
+    for (family, what, times) in TIMES {
+        head(&mut out, family, what, "summary");
+        for Measured {
+            name, statistics, ..
+        } in measured
+        {
+            summary(
+                &mut out,
+                family,
+                &format!("database=\"{name}\""),
+                times(statistics),
+            );
+        }
+    }
     head(&mut out, "io_seconds", "Time of I/O by kind.", "summary");
     for Measured { name, meters, .. } in measured {
         for MeterReport { kind, nanos, .. } in meters {
             let labels = format!("database=\"{name}\",kind=\"{kind}\"");
-            for (per_mille, quantile) in QUANTILES {
-                let value = seconds(nanos.quantile(per_mille));
-                line(
-                    &mut out,
-                    &format!("jackdaw_io_seconds{{{labels},quantile=\"{quantile}\"}} {value}"),
-                );
-            }
-            line(
-                &mut out,
-                &format!("jackdaw_io_seconds_sum{{{labels}}} {}", seconds(nanos.sum)),
-            );
-            line(
-                &mut out,
-                &format!("jackdaw_io_seconds_count{{{labels}}} {}", nanos.count),
-            );
+            summary(&mut out, "io_seconds", &labels, nanos);
         }
     }
     out
+}
+
+/// Quantiles, sum and count of times.
+fn summary(out: &mut String, family: &str, labels: &str, nanos: &HistogramSnapshot) {
+    for (per_mille, quantile) in QUANTILES {
+        let value = seconds(nanos.quantile(per_mille));
+        line(
+            out,
+            &format!("jackdaw_{family}{{{labels},quantile=\"{quantile}\"}} {value}"),
+        );
+    }
+    let sum = seconds(nanos.sum);
+    line(out, &format!("jackdaw_{family}_sum{{{labels}}} {sum}"));
+    let count = nanos.count;
+    line(out, &format!("jackdaw_{family}_count{{{labels}}} {count}"));
 }
 
 fn head(out: &mut String, name: &str, what: &str, kind: &str) {

@@ -5,6 +5,7 @@
 
 mod asked;
 mod attachments;
+mod backups;
 mod batch;
 mod bulk_insert;
 mod by_query;

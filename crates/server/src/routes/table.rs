@@ -12,8 +12,8 @@
 //! - pattern: `*` is the name of a database, `$` the rest of the path.
 //! - kind: how the handler runs, see `http::Handler`.
 //! - clearance (`Anyone`, `ValidUser`, `Operator`, `ClusterAdmin`) and access (`NoDatabase`,
-//!   `Read`, `Write`, `Admin`): what the route needs of who asks; see `auth`. Access is about the database
-//!   in the path, or else the one in the parameter `name`.
+//!   `Read`, `Write`, `Admin`): what the route needs of who asks; see `auth`. Access is about the
+//!   database in the path, or else the one in the parameter `name`.
 //! - body (`NoBody`, `Json`, `Attachment`, `Endless`), rate (`Open`, `Data`, `Admin`) and audit
 //!   (`Unaudited`, `Audited`): see `row`.
 //!
@@ -22,10 +22,10 @@
 
 use super::row::{Row, rows};
 use super::{
-    attachments, batch, bulk_insert, changes, cluster, compare_exchange, counters, databases,
-    delete_by_query, documents, hilo, identities, indexes, live, metrics, multi_get, operations,
-    patch_by_query, patches, queries, revisions, series, settings, statistics, streams, studio,
-    subscriptions,
+    attachments, backups, batch, bulk_insert, changes, cluster, compare_exchange, counters,
+    databases, delete_by_query, documents, hilo, identities, indexes, live, metrics, multi_get,
+    operations, patch_by_query, patches, queries, revisions, series, settings, statistics, streams,
+    studio, subscriptions,
 };
 use crate::router::Route;
 
@@ -95,6 +95,9 @@ const OWN: &[Route<Row>] = rows! {
     Get "/jackdaw/metrics" Blocking(metrics::metrics)
         Operator NoDatabase NoBody Admin Unaudited
         "Numbers of the storage engine as Prometheus text";
+    Post "/jackdaw/backup" Blocking(backups::back_up)
+        ClusterAdmin NoDatabase NoBody Admin Audited
+        "Backs up all databases into a directory of the server's machine";
     Get "/jackdaw/openapi.json" Inline(cluster::openapi)
         ValidUser NoDatabase NoBody Data Unaudited "This table in OpenAPI's form";
 };
