@@ -93,6 +93,20 @@ fn gzip_is_unpacked_as_it_arrives() {
     assert_eq!(count(&mut connection), 500);
 }
 
+/// Some releases of the official client for Node.js send nothing after the `]` until they have the
+/// answer.
+#[test]
+fn the_end_of_the_array_is_answered_while_the_body_stays_open() {
+    let (running, mut connection) = start_with_database();
+    begin(&mut connection, "Connection: close\r\n");
+    let elements: Vec<String> = (0..3).map(element).collect();
+    let array = format!("[{}]", elements.join(","));
+    chunk(&mut connection, array.as_bytes());
+    assert_eq!(connection.read(false).status, 201);
+    let mut other = Connection::open(running.address());
+    assert_eq!(count(&mut other), 3);
+}
+
 #[test]
 fn failures_say_how_much_was_stored() {
     let (_running, mut connection) = start_with_database();

@@ -156,3 +156,34 @@ fn what_cannot_be_watched_is_refused_and_plain_requests_too() {
     watcher.send(&json!({ "CommandId": 1, "Command": "watch-everything", "Param": null }));
     assert_eq!(watcher.next()["Type"], "Error");
 }
+
+#[test]
+fn operations_are_told_until_they_end() {
+    let (server, mut connection) = start_with_database();
+    connection.put("/databases/db1/docs?id=users/1", "{}");
+    let mut watcher = Watcher::open(&server, "/databases/db1/changes");
+    watcher.next();
+    watcher.watch(1, "watch-operations", &Value::Null);
+    let patch = json!({ "Query": { "Query": "from @all_docs update { this.seen = true }" } });
+    let patch = patch.to_string();
+    let mut start = || connection.exchange("PATCH", "/databases/db1/queries", "", patch.as_bytes());
+    let answer = start();
+    let number = answer.json()["OperationId"].clone();
+    let state = loop {
+        let news = watcher.next();
+        assert_eq!(news["Type"], "OperationStatusChange");
+        assert_eq!(news["Value"]["OperationId"], number);
+        if news["Value"]["State"]["Status"] != "InProgress" {
+            break news["Value"]["State"].clone();
+        }
+    };
+    assert_eq!(state["Status"], "Completed");
+    assert_eq!(state["Result"]["Total"], 1);
+    watcher.watch(2, "unwatch-operations", &Value::Null);
+    watcher.watch(3, "watch-operation", &json!(number.as_i64().unwrap() + 2));
+    for _ in 0..2 {
+        start();
+    }
+    let news = watcher.next();
+    assert_eq!(news["Value"]["OperationId"], number.as_i64().unwrap() + 2);
+}

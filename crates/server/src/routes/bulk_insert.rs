@@ -4,6 +4,9 @@
 //! blocking pool and stored in batches of `BATCH_BYTES`. One batch is being stored while the next
 //! is received, so that network and disk work at the same time.
 //!
+//! The closing `]` ends the work, whether or not the body ends with it: some clients keep the body
+//! open until they have the answer.
+//!
 //! Each batch is a transaction; the request as a whole is not. When it fails, what was stored
 //! before stays, and the answer says how much that is.
 
@@ -36,9 +39,8 @@ type Storing = JoinHandle<Result<usize, WireError>>;
 pub(super) fn run(call: Arc<Call>, mut feed: Feed) -> Pending {
     Box::pin(async move {
         let outcome = insert(&call, &mut feed).await;
-        if outcome.is_err() {
-            feed.drain().await;
-        }
+        // What is left is nothing, or the rest of what was refused.
+        feed.drain().await;
         outcome.map(|()| Reply::empty(StatusCode::CREATED))
     })
 }
@@ -81,7 +83,10 @@ async fn store_all(
 ) -> Result<(), WireError> {
     let mut elements = Elements::default();
     let mut storing: Option<Storing> = None;
-    while let Some(piece) = feed.next().await? {
+    while !elements.ended {
+        let Some(piece) = feed.next().await? else {
+            break;
+        };
         elements.push(&piece)?;
         if elements.ready_bytes() >= BATCH_BYTES && elements.content_left == 0 {
             settle(&mut storing, stored).await?;

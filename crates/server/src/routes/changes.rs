@@ -1,4 +1,5 @@
-//! `GET /databases/*/changes`: news of documents, counters and time series over a web socket.
+//! `GET /databases/*/changes`: news of documents, counters, time series and operations over a web
+//! socket.
 //!
 //! A client names what it watches, each command confirmed at once; news go out one message a
 //! frame, each in an array, in ASCII, as clients insist. News are of durable changes and come in
@@ -19,12 +20,13 @@ use hyper::header::{
 use hyper_util::rt::TokioIo;
 use jackdaw_database::{BesideChange, Change, Database, Etag, ReadError};
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
+use super::operations::OperationNews;
 use super::series::moment;
 use crate::http::{Call, Pending, Reply};
 use crate::wire::{WireError, kind};
@@ -59,6 +61,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
         }
         let accept = derive_accept_key(key.as_bytes());
         let stopping = call.shared.stopping.clone();
+        let operations = call.shared.operations.watch();
         tokio::spawn(async move {
             // A client that went away between request and answer is no failure.
             let Ok(upgraded) = upgrade.await else { return };
@@ -70,7 +73,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
                 Role::Server,
                 Some(config),
             );
-            serve(socket.await, database, stopping).await;
+            serve(socket.await, database, operations, stopping).await;
         });
         Ok(Reply::empty(StatusCode::SWITCHING_PROTOCOLS)
             .with(UPGRADE, "websocket")
@@ -79,7 +82,12 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
     })
 }
 
-async fn serve(mut socket: Socket, database: Arc<Database>, mut stopping: watch::Receiver<bool>) {
+async fn serve(
+    mut socket: Socket,
+    database: Arc<Database>,
+    mut operations: broadcast::Receiver<OperationNews>,
+    mut stopping: watch::Receiver<bool>,
+) {
     let (changes, mut news) = mpsc::channel::<Change>(CHANGES_AHEAD);
     // A full queue closes it: what was missed cannot be told any more.
     let mut changes = Some(changes);
@@ -110,6 +118,13 @@ async fn serve(mut socket: Socket, database: Arc<Database>, mut stopping: watch:
             change = news.recv() => match change {
                 Some(change) => tell(&mut socket, &database, &watched, change).await,
                 None => false,
+            },
+            change = operations.recv() => match change {
+                Ok(news) if watched.wants_operation(&database, &news) => {
+                    send(&mut socket, &news.json()).await
+                }
+                Ok(_) => true,
+                Err(_) => false,
             },
             _ = stopping.changed() => false,
         };
@@ -344,6 +359,12 @@ impl Watched {
             || self.has("doc", &news.id, "")
             || self.has("collection", &news.collection, "")
             || self.entries.iter().any(is_prefix)
+    }
+
+    fn wants_operation(&self, database: &Database, news: &OperationNews) -> bool {
+        *news.database_id == *database.id().as_str()
+            && (self.has("operations", "", "")
+                || self.has("operation", &news.number.to_string(), ""))
     }
 
     fn wants_beside(&self, change: &BesideChange) -> bool {

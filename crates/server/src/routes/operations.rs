@@ -2,8 +2,8 @@
 //!
 //! Numbers are given out per database, from 1, and not reused while the server runs. `by_query`
 //! starts operations; a bulk insert comes under a number that its client got
-//! beforehand. All report through [`Progress`]; clients ask for the state until it is final, or
-//! end the operation.
+//! beforehand. All report through [`Progress`]; clients ask for the state until it is final, watch
+//! it (`changes`), or end the operation.
 //!
 //! Threads: any. An operation lives on a thread of its own and only shares its [`Progress`].
 
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::StatusCode;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 
 use super::cluster::NODE_TAG;
 use super::now;
@@ -21,11 +21,41 @@ use crate::wire::{WireError, kind};
 
 /// Finished operations of a database that are remembered.
 const REMEMBERED_MAX: usize = 1024;
+/// News that may wait for one who watches; who falls further behind is let go.
+const NEWS_AHEAD: usize = 1024;
 
 /// All operations of all databases.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Operations {
     databases: Mutex<HashMap<String, DatabaseOperations>>,
+    news: broadcast::Sender<OperationNews>,
+}
+
+impl Default for Operations {
+    fn default() -> Operations {
+        Operations {
+            databases: Mutex::default(),
+            news: broadcast::Sender::new(NEWS_AHEAD),
+        }
+    }
+}
+
+/// A new state of an operation.
+#[derive(Clone, Debug)]
+pub(super) struct OperationNews {
+    pub(super) database_id: Arc<str>,
+    pub(super) number: i64,
+    state: Arc<State>,
+}
+
+impl OperationNews {
+    /// The message of the Changes API.
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "Type": "OperationStatusChange",
+            "Value": { "OperationId": self.number, "State": self.state.json() },
+        })
+    }
 }
 
 #[derive(Debug, Default)]
@@ -37,13 +67,16 @@ struct DatabaseOperations {
 /// One operation, as it reports itself.
 #[derive(Debug)]
 pub(super) struct Progress {
+    database_id: Arc<str>,
+    number: i64,
     description: String,
     started: String,
     is_cancelled: watch::Sender<bool>,
-    state: Mutex<State>,
+    state: Mutex<Arc<State>>,
+    news: broadcast::Sender<OperationNews>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum State {
     Running { processed: usize, total: usize },
     Completed { total: usize, details: Vec<Detail> },
@@ -84,9 +117,15 @@ impl Operations {
             operations.known.pop_first();
         }
         let known = operations.known.entry(number);
+        let news = self.news.clone();
         known
-            .or_insert_with(|| Arc::new(Progress::new(description)))
+            .or_insert_with(|| Arc::new(Progress::new(database_id, number, description, news)))
             .clone()
+    }
+
+    /// What happens to all operations of all databases from now on.
+    pub(super) fn watch(&self) -> broadcast::Receiver<OperationNews> {
+        self.news.subscribe()
     }
 
     /// Ends an operation, even before it begins; false when its number was never given out.
@@ -125,15 +164,24 @@ impl Operations {
 }
 
 impl Progress {
-    fn new(description: String) -> Progress {
+    fn new(
+        database_id: &str,
+        number: i64,
+        description: String,
+        news: broadcast::Sender<OperationNews>,
+    ) -> Progress {
+        let begun = State::Running {
+            processed: 0,
+            total: 0,
+        };
         Progress {
+            database_id: database_id.into(),
+            number,
             description,
             started: now(),
             is_cancelled: watch::Sender::new(false),
-            state: Mutex::new(State::Running {
-                processed: 0,
-                total: 0,
-            }),
+            state: Mutex::new(Arc::new(begun)),
+            news,
         }
     }
 
@@ -153,28 +201,47 @@ impl Progress {
     }
 
     pub(super) fn report(&self, processed: usize, total: usize) {
-        *lock(&self.state) = State::Running { processed, total };
+        self.change(State::Running { processed, total });
     }
 
     /// `details` say what was done to each document, when the client asked for it.
     pub(super) fn complete(&self, total: usize, details: Vec<Detail>) {
-        *lock(&self.state) = State::Completed { total, details };
+        self.change(State::Completed { total, details });
     }
 
     pub(super) fn fail(&self, error: &WireError) {
         let message = error.message.clone();
-        *lock(&self.state) = State::Faulted {
+        self.change(State::Faulted {
             kind: error.kind,
             message,
-        };
+        });
     }
 
     pub(super) fn cancel(&self) {
-        *lock(&self.state) = State::Canceled;
+        self.change(State::Canceled);
+    }
+
+    fn change(&self, state: State) {
+        let state = Arc::new(state);
+        *lock(&self.state) = state.clone();
+        let news = OperationNews {
+            database_id: self.database_id.clone(),
+            number: self.number,
+            state,
+        };
+        // That nobody watches is no failure.
+        drop(self.news.send(news));
     }
 
     fn json(&self) -> Value {
-        let (status, progress, result) = match &*lock(&self.state) {
+        let state = lock(&self.state).clone();
+        state.json()
+    }
+}
+
+impl State {
+    fn json(&self) -> Value {
+        let (status, progress, result) = match self {
             State::Running { processed, total } => {
                 let progress = json!({
                     "$type": "Raven.Client.Documents.Operations.DeterminateProgress, Raven.Client",
