@@ -69,7 +69,7 @@ pub(super) fn token_at(text: &str, position: usize) -> Result<Spanned<'_>, Synta
             )
         }
         '@' => {
-            let len = 1 + word_len(&rest[1..]);
+            let len = 1 + dashed_len(&rest[1..]);
             match len {
                 1 => (Token::Unknown('@'), 1),
                 _ => (Token::AtWord(&rest[..len]), len),
@@ -172,6 +172,18 @@ fn is_word_start(character: char) -> bool {
 /// Whether the text is one [`Token::Word`] and nothing else.
 pub(super) fn is_plain_word(text: &str) -> bool {
     !text.is_empty() && word_len(text) == text.len()
+}
+
+/// Length of a word of metadata, which may hold dashes: `last-modified` of `@last-modified`.
+fn dashed_len(text: &str) -> usize {
+    let mut len = word_len(text);
+    while len > 0 && text[len..].starts_with('-') {
+        match word_len(&text[len + 1..]) {
+            0 => break,
+            more => len += 1 + more,
+        }
+    }
+    len
 }
 
 fn word_len(text: &str) -> usize {

@@ -50,6 +50,7 @@ const FORMS: [&str; 34] = [
     "from Cars limit 1 filter_limit 6",
     "from Cars filter F = 1 filter_limit 6 limit 2 offset 1",
     "from Cars order by @metadata.'@last-modified' desc limit 1",
+    "from Cars select Name, @metadata.@nested-object-types as Types",
     "from Cars where filter = 1 and nulls = 2 and 'limit' = 3",
     "from Cars where Tags all in ('a', \"b\")",
     "from Cars where F in ()",
