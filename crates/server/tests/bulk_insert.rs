@@ -105,6 +105,16 @@ fn the_end_of_the_array_is_answered_while_the_body_stays_open() {
     assert_eq!(connection.read(false).status, 201);
     let mut other = Connection::open(running.address());
     assert_eq!(count(&mut other), 3);
+
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(array.as_bytes()).unwrap();
+    encoder.flush().unwrap();
+    begin(
+        &mut other,
+        "Content-Encoding: gzip\r\nConnection: close\r\n",
+    );
+    chunk(&mut other, encoder.get_ref());
+    assert_eq!(other.read(false).status, 201);
 }
 
 #[test]

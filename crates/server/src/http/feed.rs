@@ -77,7 +77,9 @@ impl Feed {
         let Some(gzip) = &mut self.gzip else {
             return Ok(data);
         };
-        gzip.write_all(&data).map_err(|error| damaged(&error))?;
+        // Without the flush, what a client has sent so far may stay inside the decoder.
+        let written = gzip.write_all(&data).and_then(|()| gzip.flush());
+        written.map_err(|error| damaged(&error))?;
         let plain = std::mem::take(gzip.get_mut());
         if plain.len() > INFLATED_BYTES_MAX {
             return Err(WireError::body_too_large(INFLATED_BYTES_MAX));
