@@ -10,8 +10,8 @@ use crate::process;
 
 /// Extensions read as text; anything else is known by its path alone.
 const TEXT_EXTENSIONS: &[&str] = &[
-    "css", "html", "json", "lock", "md", "mjs", "py", "rql", "rs", "sh", "stderr", "toml", "ts",
-    "tsx", "txt", "yml",
+    "css", "html", "java", "json", "lock", "md", "mjs", "py", "rql", "rs", "sh", "stderr", "toml",
+    "ts", "tsx", "txt", "xml", "yml",
 ];
 
 /// A text file with its path relative to the root, separated by `/`.

@@ -25,7 +25,7 @@ cargo xtask test crash [--seed N] [--seeds N] [--images N] [--failure-seeds N]
                        [--history-seconds N]
 cargo xtask crash      the same
 cargo xtask test race
-cargo xtask test clients
+cargo xtask test clients [python|node|jvm]... [--scenario PART]
 cargo xtask test redis
 cargo xtask test studio
 cargo xtask test fuzz [--seconds N] [TARGET]...
@@ -44,8 +44,9 @@ on purpose until each is found, concurrent clients whose reads have to have a se
 checked for an order that explains it (--history-seconds), an import killed three times (--albums).
 race runs every interleaving of the lock-free pieces (loom); two minutes.
 redis runs examples/python/redis_keys.py with redis-py, and redis-cli, against the Redis server.
-clients runs examples/python/albums.py against a server, with the official client in its own
-environment.
+clients runs the suites of tests/clients against one server, with RavenDB's official clients for
+Python (two releases), Node.js and the JVM; without the tools of a language its suite is left out
+with a line, and fails when the variable CI is set.
 studio serves the demo's database and drives Studio in Chromium; pictures are in studio/test/out.
 fuzz builds the programs of fuzz/targets with coverage counters and lets each look for inputs that
 fail, for 10 seconds; it needs a C++ compiler.";

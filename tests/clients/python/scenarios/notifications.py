@@ -1,0 +1,77 @@
+"""The Changes API: documents, prefixes, collections, counters, time series."""
+
+from datetime import datetime
+from queue import Queue
+
+from harness import equal, scenario
+from scenarios.model import Album, album, store_albums
+
+
+def _watch(observable):
+    seen = Queue()
+    close = observable.subscribe(seen.put)
+    observable.ensure_subscribe_now()
+    return seen, close
+
+
+@scenario()
+def changes_of_one_document_are_told(store):
+    store_albums(store, 3)
+    seen, close = _watch(store.changes().for_document("albums/1"))
+    with store.open_session() as session:
+        session.load("albums/1", Album).title = "changed"
+        session.load("albums/2", Album).title = "changed too"
+        session.save_changes()
+    with store.open_session() as session:
+        session.delete("albums/1")
+        session.save_changes()
+    first, second = seen.get(timeout=20), seen.get(timeout=20)
+    equal((first.key, first.type_of_change.value, first.collection_name), ("albums/1", "Put", "Albums"))
+    equal((second.key, second.type_of_change.value), ("albums/1", "Delete"))
+    close()
+
+
+@scenario()
+def changes_of_all_documents_and_of_a_prefix_are_told(store):
+    everything, close_everything = _watch(store.changes().for_all_documents())
+    prefix, close_prefix = _watch(store.changes().for_documents_start_with("albums/"))
+    with store.open_session() as session:
+        session.store(album(1), "records/1")
+        session.store(album(2), "albums/2")
+        session.save_changes()
+    equal({everything.get(timeout=20).key for _ in range(2)}, {"records/1", "albums/2"})
+    equal(prefix.get(timeout=20).key, "albums/2")
+    close_everything()
+    close_prefix()
+
+
+@scenario()
+def changes_of_a_collection_are_told(store):
+    seen, close = _watch(store.changes().for_documents_in_collection("Albums"))
+    store_albums(store, 2)
+    equal({seen.get(timeout=20).key for _ in range(2)}, {"albums/0", "albums/1"})
+    close()
+
+
+@scenario()
+def changes_of_counters_are_told(store):
+    store_albums(store, 2)
+    seen, close = _watch(store.changes().for_counters_of_document("albums/1"))
+    with store.open_session() as session:
+        session.counters_for("albums/1").increment("likes", 5)
+        session.save_changes()
+    change = seen.get(timeout=20)
+    equal((change.document_id, change.name, change.value), ("albums/1", "likes", 5))
+    close()
+
+
+@scenario()
+def changes_of_time_series_are_told(store):
+    store_albums(store, 2)
+    seen, close = _watch(store.changes().for_time_series_of_document("albums/1"))
+    with store.open_session() as session:
+        session.time_series_for("albums/1", "plays").append_single(datetime(2024, 5, 17), 1.0)
+        session.save_changes()
+    change = seen.get(timeout=20)
+    equal((change.document_id, change.name), ("albums/1", "plays"))
+    close()
