@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: builds what it measures, runs it several times in turn, shows medians.
 
+mod http;
 mod import;
 mod plot;
 mod redis;
@@ -26,6 +27,12 @@ cargo xtask bench import [--albums N] [--repetitions N]
 Imports an archive of 500,000 albums into an empty database and waits until queries by disc id,
 artist and title are answered from a complete index.
 
+cargo xtask bench http [--compare URL] [--repetitions N] [--documents N] [--seconds S] [--task PART]
+
+Drives a server over HTTP, and the one at URL in turn, which has to speak RavenDB's protocol: single
+stores, batches, loads by id, bulk insert, stream and patch of many documents, databases made and
+dropped, memory of open databases. Beside loads stands what hyper alone reaches from memory.
+
 cargo xtask bench router
 
 Time of a routing match, by criterion.
@@ -47,6 +54,7 @@ Arguments of bench storage:
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((name, rest)) if name == "storage" => storage::run(rest),
+        Some((name, rest)) if name == "http" => http::run(rest),
         Some((name, rest)) if name == "import" => import::run(rest),
         Some((name, rest)) if name == "redis" => redis::run(rest),
         Some((name, _)) if name == "router" => router(),

@@ -12,6 +12,8 @@ mod studio;
 
 use anyhow::{Result, bail};
 
+pub(crate) use server::Server;
+
 pub(crate) const SUMMARY: &str = "builds and runs the fast suite";
 
 pub(crate) const CRASH_SUMMARY: &str = "proof suites: power loss, failures, kills, isolation";

@@ -18,11 +18,11 @@ const ADDRESS_MARK: &str = "Clients: ";
 const STOP_TIME: Duration = Duration::from_secs(20);
 
 /// Stopped when dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     output: Option<JoinHandle<()>>,
     directory: PathBuf,
-    pub(super) url: String,
+    pub(crate) url: String,
 }
 
 impl Server {
@@ -31,7 +31,7 @@ impl Server {
     ///
     /// # Errors
     /// When it cannot be built, or ends before it serves.
-    pub(super) fn start(root: &Path, arguments: &[&str]) -> Result<Server> {
+    pub(crate) fn start(root: &Path, arguments: &[&str]) -> Result<Server> {
         let build = [
             "build",
             "--release",

@@ -1,0 +1,430 @@
+//! The tasks: each prepares what it needs, runs for its time or its number of documents, and
+//! prints one line of JSON.
+
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::Method;
+use hyper::body::Frame;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::Settings;
+use crate::connection::{Body, Connection, whole};
+use crate::process::Listener;
+
+/// Size of the documents that are loaded by id.
+pub(crate) const LOADED_BYTES: usize = 2048;
+/// How many of them there are.
+const LOADED: u64 = 1000;
+/// Size of a document that is stored.
+const STORED_BYTES: usize = 300;
+const CONNECTIONS: usize = 32;
+const BATCH: usize = 100;
+/// Databases of the task that measures memory.
+const OPEN_DATABASES: u64 = 100;
+/// Documents in one piece of the body of a bulk insert.
+const PIECE: usize = 200;
+
+/// An album of about `bytes` bytes.
+pub(crate) fn document(number: u64, bytes: usize) -> String {
+    let genre = ["Jazz", "Rock", "Folk", "Blues"][usize::try_from(number % 4).unwrap_or(0)];
+    let head = format!(
+        "{{\"Title\":\"Album {number}\",\"Artist\":\"Artist {}\",\"Genre\":\"{genre}\",\
+         \"Year\":{},\"Notes\":\"",
+        number % 1000,
+        1950 + number % 70
+    );
+    let tail = "\",\"@metadata\":{\"@collection\":\"Albums\"}}";
+    let notes = bytes.saturating_sub(head.len() + tail.len());
+    let notes: String = ('a'..='z')
+        .cycle()
+        .skip(usize::try_from(number % 26).unwrap_or(0))
+        .take(notes)
+        .collect();
+    head + &notes + tail
+}
+
+/// The server under test, and what is known of its process.
+struct Target<'s> {
+    settings: &'s Settings,
+    listener: Option<Listener>,
+    database: String,
+}
+
+/// Runs all tasks that were asked for.
+pub(crate) async fn run(settings: &Settings) -> Result<()> {
+    let target = Target {
+        settings,
+        listener: Listener::find(&settings.url),
+        database: format!("bench-{}", std::process::id()),
+    };
+    let mut connection = Connection::open(&settings.url).await?;
+    // The roof knows no databases: it answers loads alone.
+    if settings.task == "load, 32 connections" && is_roof(&mut connection).await? {
+        return target.load().await;
+    }
+    create(&mut connection, &target.database).await?;
+    let outcome = target.all(&mut connection).await;
+    drop_database(&mut connection, &target.database).await?;
+    outcome
+}
+
+async fn is_roof(connection: &mut Connection) -> Result<bool> {
+    let answer = connection
+        .ask(Method::GET, "/build/version", empty())
+        .await?;
+    Ok(answer["BuildVersion"].is_null())
+}
+
+async fn create(connection: &mut Connection, name: &str) -> Result<()> {
+    let record = json!({ "DatabaseName": name, "Settings": {}, "Disabled": false });
+    let path = format!("/admin/databases?name={name}&replicationFactor=1");
+    connection
+        .ask(Method::PUT, &path, json_body(&record))
+        .await?;
+    Ok(())
+}
+
+async fn drop_database(connection: &mut Connection, name: &str) -> Result<()> {
+    let body = json!({
+        "DatabaseNames": [name], "HardDelete": true, "TimeToWaitForConfirmation": "00:00:30",
+    });
+    connection
+        .ask(Method::DELETE, "/admin/databases", json_body(&body))
+        .await?;
+    Ok(())
+}
+
+fn empty() -> Body {
+    whole(Bytes::new())
+}
+
+fn json_body(value: &Value) -> Body {
+    whole(value.to_string())
+}
+
+impl Target<'_> {
+    async fn all(&self, connection: &mut Connection) -> Result<()> {
+        let wanted = |name: &str| name.contains(&self.settings.task);
+        if wanted("store, 1 connection") {
+            self.store("store, 1 connection", 1).await?;
+        }
+        if wanted("store, 32 connections") {
+            self.store("store, 32 connections", CONNECTIONS).await?;
+        }
+        if wanted("batch of 100") {
+            self.batch(connection).await?;
+        }
+        if wanted("load, 32 connections") {
+            self.prepare_loads(connection).await?;
+            self.load().await?;
+        }
+        if ["bulk insert", "stream", "patch by query"]
+            .iter()
+            .any(|name| wanted(name))
+        {
+            self.many(connection).await?;
+        }
+        if wanted("create and delete a database") {
+            self.create_and_delete(connection).await?;
+        }
+        if wanted("memory of 100 databases") {
+            self.memory(connection).await?;
+        }
+        Ok(())
+    }
+
+    /// Repeats one kind of request on several connections for the time that is set.
+    async fn repeat(
+        &self,
+        task: &str,
+        connections: usize,
+        request: impl Fn(u64) -> (Method, String, Body) + Clone + Send + 'static,
+    ) -> Result<()> {
+        let mut opened = Vec::new();
+        for _ in 0..connections {
+            opened.push(Connection::open(&self.settings.url).await?);
+        }
+        let before = self.processor_s();
+        let started = Instant::now();
+        let deadline = started + Duration::from_secs_f64(self.settings.seconds);
+        let mut running = JoinSet::new();
+        for (slot, mut connection) in (0..).zip(opened) {
+            let request = request.clone();
+            running.spawn_local(async move {
+                let mut times: Vec<Duration> = Vec::new();
+                let mut number: u64 = slot;
+                while Instant::now() < deadline {
+                    let (method, path, body) = request(number);
+                    let begun = Instant::now();
+                    let (status, _) = connection.count(method, &path, body).await?;
+                    times.push(begun.elapsed());
+                    ensure!(status.is_success(), "{path}: {status}");
+                    number += connections as u64;
+                }
+                Ok(times)
+            });
+        }
+        let mut times = Vec::new();
+        while let Some(ended) = running.join_next().await {
+            times.extend(ended??);
+        }
+        let elapsed = started.elapsed();
+        times.sort_unstable();
+        let at = |part: f64| -> Result<f64> {
+            let slot = (times.len() as f64 * part) as usize;
+            let time = times.get(slot.min(times.len().saturating_sub(1)));
+            Ok(time.context("nothing was answered in time")?.as_secs_f64() * 1e6)
+        };
+        let count = times.len() as f64;
+        let busy = self
+            .processor_s()
+            .zip(before)
+            .map(|(after, before)| after - before);
+        println!(
+            "{}",
+            json!({
+                "task": task, "value": count / elapsed.as_secs_f64(), "unit": "/s",
+                "p50_us": at(0.5)?, "p99_us": at(0.99)?,
+                "processor_us": busy.map(|busy| busy * 1e6 / count),
+            })
+        );
+        Ok(())
+    }
+
+    async fn store(&self, task: &str, connections: usize) -> Result<()> {
+        let database = self.database.clone();
+        let request = move |number: u64| {
+            let path = format!("/databases/{database}/docs?id=stored/{connections}/{number}");
+            (Method::PUT, path, whole(document(number, STORED_BYTES)))
+        };
+        local(self.repeat(task, connections, request)).await
+    }
+
+    async fn batch(&self, connection: &mut Connection) -> Result<()> {
+        let path = format!("/databases/{}/bulk_docs", self.database);
+        let (started, before) = (Instant::now(), self.processor_s());
+        let mut stored = 0;
+        while started.elapsed().as_secs_f64() < self.settings.seconds {
+            let commands: Vec<String> = (stored..stored + BATCH)
+                .map(|number| {
+                    let document = document(number as u64, STORED_BYTES);
+                    format!(
+                        "{{\"Id\":\"batch/{number}\",\"Type\":\"PUT\",\"Document\":{document}}}"
+                    )
+                })
+                .collect();
+            let body = format!("{{\"Commands\":[{}]}}", commands.join(","));
+            connection.ask(Method::POST, &path, whole(body)).await?;
+            stored += BATCH;
+        }
+        self.print(
+            "batch of 100",
+            stored,
+            "documents/s",
+            started.elapsed(),
+            before,
+        );
+        Ok(())
+    }
+
+    async fn prepare_loads(&self, connection: &mut Connection) -> Result<()> {
+        for number in 0..LOADED {
+            let path = format!("/databases/{}/docs?id=loaded/{number}", self.database);
+            let body = whole(document(number, LOADED_BYTES));
+            connection.ask(Method::PUT, &path, body).await?;
+        }
+        Ok(())
+    }
+
+    async fn load(&self) -> Result<()> {
+        let database = self.database.clone();
+        let request = move |number: u64| {
+            // A step that shares no factor with the count visits all of them in no simple order.
+            let id = number.wrapping_mul(617) % LOADED;
+            let path = format!("/databases/{database}/docs?id=loaded/{id}");
+            (Method::GET, path, empty())
+        };
+        local(self.repeat("load, 32 connections", CONNECTIONS, request)).await
+    }
+
+    /// Bulk insert of many documents, then a stream of them, then a patch of all.
+    async fn many(&self, connection: &mut Connection) -> Result<()> {
+        let count = self.settings.documents;
+        let base = format!("/databases/{}", self.database);
+        let number = connection
+            .ask(
+                Method::GET,
+                &format!("{base}/operations/next-operation-id"),
+                empty(),
+            )
+            .await?["Id"]
+            .as_i64()
+            .context("no number of an operation")?;
+
+        let (started, before) = (Instant::now(), self.processor_s());
+        let pieces = (0..count.div_ceil(PIECE)).map(move |piece| {
+            let numbers = piece * PIECE..((piece + 1) * PIECE).min(count);
+            let mut text = String::from(if piece == 0 { "[" } else { "," });
+            let elements: Vec<String> = numbers
+                .map(|number| {
+                    let document = document(number as u64, STORED_BYTES);
+                    format!(
+                        "{{\"Id\":\"albums/{number}\",\"Type\":\"PUT\",\"Document\":{document}}}"
+                    )
+                })
+                .collect();
+            text.push_str(&elements.join(","));
+            text
+        });
+        let pieces = pieces.chain([String::from("]")]);
+        let frames = pieces.map(|text| Ok::<_, Infallible>(Frame::data(Bytes::from(text))));
+        let body = StreamBody::new(Pieces(frames)).boxed();
+        let path = format!("{base}/bulk_insert?id={number}&skipOverwriteIfUnchanged=false");
+        let (status, _) = connection.count(Method::POST, &path, body).await?;
+        ensure!(status.is_success(), "bulk insert: {status}");
+        self.print(
+            "bulk insert",
+            count,
+            "documents/s",
+            started.elapsed(),
+            before,
+        );
+
+        let query = json!({ "Query": "from Albums" });
+        let (started, before) = (Instant::now(), self.processor_s());
+        let path = format!("{base}/streams/queries");
+        let (status, len) = connection
+            .count(Method::POST, &path, json_body(&query))
+            .await?;
+        ensure!(
+            status.is_success() && len > count * STORED_BYTES,
+            "stream: {status}, {len} bytes"
+        );
+        self.print("stream", count, "documents/s", started.elapsed(), before);
+
+        let patch = json!({ "Query": { "Query": "from Albums update { this.Seen = true; }" } });
+        let (started, before) = (Instant::now(), self.processor_s());
+        let path = format!("{base}/queries?allowStale=true");
+        let operation = connection
+            .ask(Method::PATCH, &path, json_body(&patch))
+            .await?;
+        let number = operation["OperationId"].as_i64().context("no operation")?;
+        let path = format!("{base}/operations/state?id={number}");
+        loop {
+            let state = connection.ask(Method::GET, &path, empty()).await?;
+            match state["Status"].as_str() {
+                Some("Completed") => break,
+                Some("InProgress") => tokio::time::sleep(Duration::from_millis(5)).await,
+                _ => anyhow::bail!("patch by query: {state}"),
+            }
+        }
+        self.print(
+            "patch by query",
+            count,
+            "documents/s",
+            started.elapsed(),
+            before,
+        );
+        Ok(())
+    }
+
+    async fn create_and_delete(&self, connection: &mut Connection) -> Result<()> {
+        let (started, before) = (Instant::now(), self.processor_s());
+        let mut made = 0;
+        while started.elapsed().as_secs_f64() < self.settings.seconds {
+            let name = format!("{}-made-{made}", self.database);
+            create(connection, &name).await?;
+            drop_database(connection, &name).await?;
+            made += 1;
+        }
+        self.print(
+            "create and delete a database",
+            made,
+            "/s",
+            started.elapsed(),
+            before,
+        );
+        Ok(())
+    }
+
+    /// Memory that a hundred databases with a document each take while nothing happens.
+    async fn memory(&self, connection: &mut Connection) -> Result<()> {
+        let Some(listener) = &self.listener else {
+            return Ok(()); // another machine's, or another user's
+        };
+        let before = listener.own_memory_kib().context("no memory is told")?;
+        let name = |number: u64| format!("{}-idle-{number}", self.database);
+        let mut made = 0;
+        let mut refused = None;
+        while made < OPEN_DATABASES && refused.is_none() {
+            match self.make_idle(connection, &name(made)).await {
+                Ok(()) => made += 1,
+                Err(error) => refused = Some(error),
+            }
+        }
+        let after = listener.own_memory_kib().context("no memory is told")?;
+        for number in 0..made {
+            drop_database(connection, &name(number)).await?;
+        }
+        if let Some(error) = refused {
+            eprintln!("memory of 100 databases: refused after {made}: {error}");
+            return Ok(());
+        }
+        let mib = after.saturating_sub(before) as f64 / 1024.0;
+        println!(
+            "{}",
+            json!({ "task": "memory of 100 databases", "value": mib, "unit": "MiB" })
+        );
+        Ok(())
+    }
+
+    async fn make_idle(&self, connection: &mut Connection, name: &str) -> Result<()> {
+        create(connection, name).await?;
+        let path = format!("/databases/{name}/docs?id=albums/1");
+        let body = whole(document(1, STORED_BYTES));
+        connection.ask(Method::PUT, &path, body).await?;
+        Ok(())
+    }
+
+    fn processor_s(&self) -> Option<f64> {
+        self.listener.as_ref()?.processor_s()
+    }
+
+    fn print(&self, task: &str, count: usize, unit: &str, elapsed: Duration, before: Option<f64>) {
+        let busy = self
+            .processor_s()
+            .zip(before)
+            .map(|(after, before)| after - before);
+        println!(
+            "{}",
+            json!({
+                "task": task, "value": count as f64 / elapsed.as_secs_f64(), "unit": unit,
+                "processor_us": busy.map(|busy| busy * 1e6 / count as f64),
+            })
+        );
+    }
+}
+
+/// Runs work whose tasks stay on this thread.
+async fn local<T>(work: impl Future<Output = T>) -> T {
+    tokio::task::LocalSet::new().run_until(work).await
+}
+
+/// An iterator as a stream that is always ready.
+struct Pieces<I>(I);
+
+impl<I: Iterator + Unpin> futures_core::Stream for Pieces<I> {
+    type Item = I::Item;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<I::Item>> {
+        std::task::Poll::Ready(self.0.next())
+    }
+}
