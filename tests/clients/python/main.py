@@ -12,6 +12,7 @@ import scenarios.notifications  # noqa: F401
 import scenarios.queries  # noqa: F401
 import scenarios.sessions  # noqa: F401
 import scenarios.streams  # noqa: F401
+import scenarios.subscriptions  # noqa: F401
 from harness import main
 
 if __name__ == "__main__":

@@ -266,3 +266,19 @@ scenario("a faulty query says what is wrong", async store => {
     const query = store.openSession().advanced.rawQuery("from Albums where and", Album);
     await assert.rejects(query.all(), { name: "InvalidQueryException" });
 });
+
+scenario("full text is searched and ranked", async store => {
+    await storeAlbums(store);
+    assert.deepEqual(await titles(albums(store).search("title", "003 007")), named(3, 7));
+    assert.deepEqual(await titles(albums(store).search("title", "album 003", "AND")), named(3));
+    assert.equal((await titles(albums(store).search("title", "alb*"))).length, 20);
+    const ranked = await albums(store)
+        .search("title", "004")
+        .boost(10)
+        .orElse()
+        .search("title", "005")
+        .orderByScore()
+        .waitForNonStaleResults()
+        .all();
+    assert.deepEqual(ranked.map(one => one.title), named(4, 5));
+});

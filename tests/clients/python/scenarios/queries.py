@@ -1,7 +1,7 @@
 """Queries: every clause by the query builder and as text."""
 
 from harness import equal, raises, scenario
-from ravendb import GroupByField, OrderingType
+from ravendb import GroupByField, OrderingType, SearchOperator
 from scenarios.model import GENRES, Album, AlbumRow, Artist, store_albums
 
 
@@ -256,3 +256,16 @@ def a_faulty_query_says_what_is_wrong(store):
     with store.open_session() as session:
         with raises("Expected", "Parse", "pars"):
             list(session.advanced.raw_query("from Albums where and", Album))
+
+
+@scenario()
+def full_text_is_searched_and_ranked(store):
+    store_albums(store)
+    with store.open_session() as session:
+        equal(_titles(session.query(object_type=Album).search("title", "003 007")), _named(3, 7))
+        both = session.query(object_type=Album).search("title", "album 003", SearchOperator.AND)
+        equal(_titles(both), _named(3))
+        equal(len(_titles(session.query(object_type=Album).search("title", "alb*"))), 20)
+        ranked = session.query(object_type=Album).search("title", "004").boost(10).or_else()
+        ranked = ranked.search("title", "005").order_by_score().wait_for_non_stale_results()
+        equal([one.title for one in ranked], _named(4, 5))

@@ -21,6 +21,7 @@ public final class Main {
                 ClusterWide.class,
                 BulkInserts.class,
                 Streams.class,
+                Subscriptions.class,
                 Notifications.class,
                 Queries.class)) {
             harness.run(area);
