@@ -76,7 +76,24 @@ pub struct Counters {
     pub queries: u64,
 }
 
-type Callback = Arc<dyn Fn(&Change) + Send + Sync>;
+/// What became of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexNews {
+    /// Its name.
+    pub name: String,
+    /// The word clients know: `IndexAdded`, `BatchCompleted`, `IndexRemoved` and others.
+    pub kind: &'static str,
+}
+
+/// Last durable changes, of documents and of compare-exchange.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) etag: Etag,
+    pub(crate) exchange: u64,
+}
+
+type Callback<T> = Arc<dyn Fn(&T) + Send + Sync>;
+type Listeners<T> = RwLock<Vec<(u64, Callback<T>)>>;
 
 /// Keeps a callback registered; dropping it ends the calls.
 #[must_use = "dropping it ends the calls"]
@@ -93,6 +110,9 @@ impl Drop for Listener {
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
             listeners.retain(|(number, _)| *number != self.number);
+            let listeners = hub.index_listeners.write();
+            let mut listeners = listeners.unwrap_or_else(PoisonError::into_inner);
+            listeners.retain(|(number, _)| *number != self.number);
         }
     }
 }
@@ -100,9 +120,10 @@ impl Drop for Listener {
 /// See the file head.
 #[derive(Default)]
 pub(crate) struct Hub {
-    last_etag: Mutex<Etag>,
+    last: Mutex<Target>,
     moved: Condvar,
-    listeners: RwLock<Vec<(u64, Callback)>>,
+    listeners: Listeners<Change>,
+    index_listeners: Listeners<IndexNews>,
     next_listener: AtomicU64,
     writes: AtomicU64,
     reads: AtomicU64,
@@ -110,25 +131,20 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    pub(crate) fn new(last_etag: Etag) -> Hub {
+    pub(crate) fn new(last: Target) -> Hub {
         Hub {
-            last_etag: Mutex::new(last_etag),
+            last: Mutex::new(last),
             ..Hub::default()
         }
     }
 
-    /// Reports a durable operation.
+    /// Reports a durable operation. Listeners hear of it before anybody who waits for its etag.
     pub(crate) fn report(&self, applied: &Applied) {
         if applied.last_etag == applied.etag_before {
             return;
         }
         self.writes
             .fetch_add(applied.puts + applied.deletes, Ordering::Relaxed);
-        {
-            let mut last = self.lock();
-            *last = applied.last_etag.max(*last);
-        }
-        self.moved.notify_all();
         let change = Change {
             first_etag: Etag(applied.etag_before.0 + 1),
             last_etag: applied.last_etag,
@@ -144,18 +160,49 @@ impl Hub {
         for (_, callback) in &listeners {
             callback(&change);
         }
+        {
+            let mut last = self.lock();
+            last.etag = applied.last_etag.max(last.etag);
+        }
+        self.moved.notify_all();
+    }
+
+    /// Reports a durable change of compare-exchange.
+    pub(crate) fn report_exchange(&self, index: u64) {
+        {
+            let mut last = self.lock();
+            last.exchange = index.max(last.exchange);
+        }
+        self.moved.notify_all();
+    }
+
+    /// Reports what became of an index.
+    pub(crate) fn report_index(&self, news: &IndexNews) {
+        let listeners = self.index_listeners.read();
+        let listeners = listeners.unwrap_or_else(PoisonError::into_inner).clone();
+        for (_, callback) in &listeners {
+            callback(news);
+        }
     }
 
     pub(crate) fn listen(
         self: &Arc<Hub>,
         callback: impl Fn(&Change) + Send + Sync + 'static,
     ) -> Listener {
+        self.listen_in(&self.listeners, Arc::new(callback))
+    }
+
+    pub(crate) fn listen_to_indexes(
+        self: &Arc<Hub>,
+        callback: impl Fn(&IndexNews) + Send + Sync + 'static,
+    ) -> Listener {
+        self.listen_in(&self.index_listeners, Arc::new(callback))
+    }
+
+    fn listen_in<T>(self: &Arc<Hub>, listeners: &Listeners<T>, callback: Callback<T>) -> Listener {
         let number = self.next_listener.fetch_add(1, Ordering::Relaxed);
-        let mut listeners = self
-            .listeners
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        listeners.push((number, Arc::new(callback)));
+        let mut listeners = listeners.write().unwrap_or_else(PoisonError::into_inner);
+        listeners.push((number, callback));
         Listener {
             hub: Arc::downgrade(self),
             number,
@@ -164,15 +211,20 @@ impl Hub {
 
     /// Last durable etag.
     pub(crate) fn last_etag(&self) -> Etag {
+        self.lock().etag
+    }
+
+    /// Last durable changes.
+    pub(crate) fn target(&self) -> Target {
         *self.lock()
     }
 
-    /// Waits until `is_done` holds for the last durable etag, or `timeout` has passed; whether it
-    /// holds. `wake` makes it look again.
+    /// Waits until `is_done` holds for the last durable changes, or `timeout` has passed; whether
+    /// it holds. `wake` makes it look again.
     pub(crate) fn wait(
         &self,
         timeout: Option<Duration>,
-        mut is_done: impl FnMut(Etag) -> bool,
+        mut is_done: impl FnMut(Target) -> bool,
     ) -> bool {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut last = self.lock();
@@ -220,9 +272,7 @@ impl Hub {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Etag> {
-        self.last_etag
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Target> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

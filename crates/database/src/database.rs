@@ -18,14 +18,14 @@ use jackdaw_io::Vfs;
 use jackdaw_storage::{Environment, Options, PAGE_BYTES, StorageError, WriteTransaction};
 
 use crate::attachment::{AttachmentUpload, UPLOAD_PREFIX};
-use crate::changes::{Change, Counters, Hub, Listener};
+use crate::changes::{Change, Counters, Hub, Listener, Target};
 use crate::command::{Command, CommandResult};
 use crate::directory::Directory;
 use crate::error::{DatabaseError, OpenError, ReadError, WriteError};
 use crate::exchange::{ExchangeChange, ExchangeOutcome, GuardedDocument};
 use crate::hilo::{self, HiloRange, HiloRequest};
 use crate::identity::DatabaseId;
-use crate::indexes::{IndexInfo, Indexes};
+use crate::indexes::Indexes;
 use crate::patch::{Patch, PatchOutcome};
 use crate::prepared::Prepared;
 use crate::query::{self, QueryRequest, QueryResult};
@@ -33,8 +33,8 @@ use crate::revisions::RevisionsConfiguration;
 use crate::snapshot::{CollectionNames, Snapshot};
 use crate::store::trees::{self, ATTACHMENT_CONTENT, SETTINGS, tree};
 use crate::store::{
-    Applied, ClusterWide, State, Writer, apply, apply_cluster_wide, change_exchange, next_identity,
-    set_identity, store_configuration,
+    Applied, ClusterWide, State, Writer, apply, apply_cluster_wide, change_exchange,
+    last_exchange_index, next_identity, set_identity, store_configuration,
 };
 use crate::tombstone;
 use crate::verify::{self, DatabaseReport};
@@ -128,9 +128,9 @@ pub struct DatabaseStatistics {
 /// A database. Dropping the last handle closes it.
 pub struct Database {
     name: String,
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     /// Before the documents: dropping it ends the workers, which read them.
-    indexes: Indexes,
+    pub(crate) indexes: Indexes,
     documents: Environment,
     /// The last field: removed when everything in it is closed.
     directory: Directory,
@@ -164,7 +164,10 @@ impl Database {
         let core = Core {
             vfs: Arc::clone(&vfs),
             id: DatabaseId::new(id),
-            hub: Arc::new(Hub::new(State::load(&settings)?.last_etag)),
+            hub: Arc::new(Hub::new(Target {
+                etag: State::load(&settings)?.last_etag,
+                exchange: last_exchange_index(&settings)?,
+            })),
             names: Mutex::default(),
         };
         drop(transaction);
@@ -288,9 +291,15 @@ impl Database {
             Err(error) => return done(Err(error)),
         };
         let mode = ClusterWide { guarded };
+        let hub = Arc::clone(&self.core.hub);
         self.submit_operation(
             move |transaction, core| apply_cluster_wide(transaction, core, &prepared, &mode),
-            move |outcome| done(outcome.map(|(index, applied)| (index, applied.results))),
+            move |outcome| {
+                if let Ok((index, _)) = &outcome {
+                    hub.report_exchange(*index);
+                }
+                done(outcome.map(|(index, applied)| (index, applied.results)));
+            },
         );
     }
 
@@ -305,10 +314,14 @@ impl Database {
         change: ExchangeChange,
     ) -> Result<ExchangeOutcome, WriteError> {
         let key = key.to_owned();
-        self.run(move |transaction, _| {
+        let outcome = self.run(move |transaction, _| {
             let outcome = change_exchange(transaction, &key, index, &change)?;
             Ok((outcome, Applied::default()))
-        })
+        })?;
+        if outcome.successful {
+            self.core.hub.report_exchange(outcome.index);
+        }
+        Ok(outcome)
     }
 
     /// Removes what is left of documents deleted longer than `age` ago, when every sound index has
@@ -476,30 +489,6 @@ impl Database {
         sink: &mut dyn RowSink,
     ) -> Result<QueryResult, QueryError> {
         query::run(&self.core, &self.indexes, || self.read(), request, sink)
-    }
-
-    /// Numbers of all indexes of this moment.
-    ///
-    /// # Errors
-    /// See [`ReadError`].
-    pub fn indexes(&self) -> Result<Vec<IndexInfo>, ReadError> {
-        self.indexes.infos(&self.read()?)
-    }
-
-    /// Removes an index by its name in any letter case; false when there is none. A query that
-    /// needs it makes it again.
-    ///
-    /// # Errors
-    /// Its definition could not be removed.
-    pub fn delete_index(&self, name: &str) -> Result<bool, DatabaseError> {
-        self.indexes.delete(name)
-    }
-
-    /// Waits until all indexes have taken in what is durable now; false when that took longer
-    /// than `timeout`.
-    #[must_use]
-    pub fn wait_for_indexes(&self, timeout: Duration) -> bool {
-        self.indexes.wait(self.core.hub.last_etag(), timeout)
     }
 
     /// Looks at every document through every tree that should know it, and at every index. Reads

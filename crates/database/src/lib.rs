@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod administration;
 mod attachment;
 mod backup;
 mod changes;
@@ -40,9 +41,10 @@ mod subscriptions;
 mod tombstone;
 mod verify;
 
+pub use administration::{ErrorsByName, IndexKinds, Named, UnknownIndex};
 pub use attachment::{AttachmentContent, AttachmentInfo, AttachmentUpload};
 pub use backup::{BackupKind, SetBackupReport, SetProgress, restore_set};
-pub use changes::{BesideChange, Change, Counters, Listener};
+pub use changes::{BesideChange, Change, Counters, IndexNews, Listener};
 pub use command::{
     AttachmentChange, Command, CommandResult, CounterAction, CounterOperation, CounterValue,
     SeriesAppend, SeriesChange,
@@ -54,10 +56,14 @@ pub use flags::Flags;
 pub use hilo::{HiloRange, HiloRequest};
 pub use identity::DatabaseId;
 pub use import::{ImportTotals, Importer};
-pub use indexes::{IndexDefinition, IndexInfo};
+pub use indexes::{
+    ALL_FIELDS, AutoDefinition, DefinitionError, FieldSettings, IndexDefinition, IndexInfo,
+    IndexState, IndexStatus, IndexWork, Indexing, IndexingError, LockMode, Priority, PutIndexError,
+    REPLACEMENT_PREFIX, SourceType, StaticDefinition,
+};
 pub use jackdaw_query::{
-    BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, QueryError, RowBuffer,
-    RowSink, Scope, StoredDocument,
+    BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, ProjectionBehavior,
+    QueryError, RowBuffer, RowSink, Scope, StoredDocument,
 };
 pub use jackdaw_storage::{MeterReport, Statistics as StorageStatistics};
 pub use names::{COLLECTION_BYTES_MAX, DATABASE_NAME_BYTES_MAX, EMPTY_COLLECTION, ID_BYTES_MAX};

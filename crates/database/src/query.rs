@@ -1,8 +1,10 @@
 //! Running queries: parse, choose or make an index, read two snapshots, execute.
 //!
-//! A result is of the moment of its documents' snapshot: changes that the index has not seen are
-//! evaluated beside it. Only when they are many does a query wait for the index, and when that
-//! takes too long it answers as of the index and says so.
+//! With an automatic index a result is of the moment of its documents' snapshot: changes that the
+//! index has not seen are evaluated beside it. Only when they are many does a query wait for the
+//! index, and when that takes too long it answers as of the index and says so. A static index is
+//! waited for a moment, so that it has seen what was stored before the query; one that needs
+//! longer, or is paused, answers as of what it has, and says so.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,24 +13,26 @@ use std::time::Duration;
 use jackdaw_base::hash::xxh3_64_parts;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::Document;
-use jackdaw_query::syntax::Expression;
+use jackdaw_query::syntax::{Expression, SourceName};
 use jackdaw_query::{
-    BoundQuery, Etag, ExecuteOptions, Outcome, Parameters, QueryError, RowSink, Scope, bind,
-    execute, plan, syntax,
+    BoundQuery, Etag, ExecuteOptions, FieldKind, FieldPath, IndexField, IndexSchema, Outcome,
+    Parameters, ProjectionBehavior, QueryError, RowSink, Scope, bind_over, execute, plan, syntax,
 };
-use jackdaw_search::{IndexError, IndexReader};
+use jackdaw_search::{FieldOptions, IndexError, IndexReader};
 use jackdaw_storage::{ReadTransaction, StorageError};
 
 use crate::database::Core;
 use crate::error::{DatabaseError, ReadError};
-use crate::indexes::{Index, Indexes};
+use crate::indexes::{Index, IndexDefinition, IndexStatus, Indexes, Programs, StaticView};
 use crate::snapshot::Snapshot;
-use crate::source::{DatabaseSource, IndexView};
+use crate::source::{DatabaseSource, IndexView, Schema};
 
 /// Changes behind an index that a query evaluates itself: some milliseconds of work.
 const TAIL_DOCUMENTS_MAX: usize = 4096;
 /// How long a query waits for an index that is far behind, unless it says otherwise.
 const WAIT: Duration = Duration::from_secs(15);
+/// How long a query waits for a static index that is behind, unless it says otherwise.
+const WAIT_STATIC: Duration = Duration::from_secs(1);
 
 /// A query and how it is to be run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,6 +51,8 @@ pub struct QueryRequest<'q> {
     pub is_patch: bool,
     /// Waits until the index has seen all changes, at most this long.
     pub wait: Option<Duration>,
+    /// Where the values of chosen fields come from, over a static index.
+    pub projection: ProjectionBehavior,
     /// An etag of an earlier result of the same query: nothing is run when it still holds.
     pub known_etag: Option<i64>,
     /// Raised by the caller to stop the query.
@@ -110,18 +116,42 @@ pub(crate) fn run(
         Some(parameters) => Parameters::new(parameters)?,
         None => Parameters::NONE,
     };
-    let mut bound = bind(&query, parameters)?.with_page(request.start, request.page_size);
+    let named = named_index(indexes, &query.from.source)?;
+    let target = core.hub.target();
+    if let Some(index) = named.as_ref().filter(|index| index.programs().is_some()) {
+        // Before anything is read of it: maps may have made further fields.
+        wait_for_static(core, index, request.wait);
+    }
+    let schema = match &named {
+        Some(index) => schema(index)?,
+        None => None,
+    };
+    let schema = schema.as_ref().map(|schema| schema as &dyn IndexSchema);
+    let mut bound = bind_over(&query, parameters, schema)?
+        .with_page(request.start, request.page_size)
+        .with_projection(request.projection);
     if request.without_rows {
-        if bound.is_grouped() {
+        let is_reduced = |index: &Arc<Index>| {
+            index
+                .programs()
+                .is_some_and(|programs| programs.reduce.is_some())
+        };
+        if bound.is_grouped() || named.as_ref().is_some_and(is_reduced) {
             let message = "Cannot execute bulk operation on Map-Reduce indexes.";
             return Err(QueryError::Operation(message.to_owned()));
         }
         bound = bound.without_rows();
     }
-    let (index, has_created_index) = find_index(indexes, &bound)?;
-    if let Some(index) = &index {
+    let (index, has_created_index) = match named {
+        Some(index) => (Some(index), false),
+        None => find_index(indexes, &bound)?,
+    };
+    if let Some(index) = index.as_ref().filter(|index| index.programs().is_none()) {
         wait_for(core, index, request.wait, has_created_index, &read)?;
     }
+    let is_caught_up = index
+        .as_ref()
+        .is_none_or(|index| index.is_caught_up(target));
     let index_pages = index.as_ref().map(|index| index.read()).transpose();
     let index_pages = index_pages.map_err(source_error)?;
     let snapshot = read().map_err(source_error)?;
@@ -135,8 +165,8 @@ pub(crate) fn run(
         ..QueryResult::default()
     };
     if let (Some(view), Some(index)) = (&view, &index) {
-        result.is_stale = view.is_cut;
-        if view.is_cut {
+        result.is_stale = view.is_cut || (view.entries.is_some() && !is_caught_up);
+        if result.is_stale {
             result.lag = snapshot.last_etag().0.saturating_sub(view.indexed_up_to.0);
         }
         result.index_timestamp = index.last_indexed();
@@ -193,20 +223,79 @@ fn is_damage(error: &IndexError) -> bool {
     )
 }
 
-/// The index of a query, made when it needs one that is not there.
+/// The index that a query names.
+fn named_index(indexes: &Indexes, source: &SourceName) -> Result<Option<Arc<Index>>, QueryError> {
+    let SourceName::Index(name) = source else {
+        return Ok(None);
+    };
+    let index = indexes.find(name);
+    let index = index.ok_or_else(|| QueryError::IndexMissing(name.clone()))?;
+    match index.failure() {
+        None => Ok(Some(index)),
+        Some(_) if index.definition().as_auto().is_some() => {
+            Err(QueryError::IndexMissing(name.clone()))
+        }
+        Some(why) => Err(QueryError::Operation(format!(
+            "Index '{name}' cannot answer, because it stopped: {why}. Correct its definition, or \
+             reset it."
+        ))),
+    }
+}
+
+/// How a static index keeps its fields.
+fn schema(index: &Index) -> Result<Option<Schema>, QueryError> {
+    let definition = index.definition();
+    let Some(programs) = index.programs() else {
+        return Ok(None);
+    };
+    let pages = index.read().map_err(source_error)?;
+    let reader = IndexReader::open(&pages)?;
+    let fields = static_fields(reader.as_ref(), &definition, programs);
+    Ok(Some(Schema { definition, fields }))
+}
+
+/// Fields of a static index: those that it has, and those that its texts name.
+fn static_fields(
+    reader: Option<&IndexReader<'_, ReadTransaction>>,
+    definition: &IndexDefinition,
+    programs: &Programs,
+) -> Vec<IndexField> {
+    let kept = reader.map_or(&[][..], |reader| reader.fields());
+    let mut fields: Vec<IndexField> = kept
+        .iter()
+        .map(|field| IndexField {
+            path: FieldPath::of_name(field.name()),
+            kind: FieldKind::Named(FieldOptions::new(field.analyzer())),
+        })
+        .collect();
+    for name in &programs.fields {
+        let is_kept = fields.iter().any(|field| field.path.as_str() == name);
+        let own = definition.as_static().filter(|_| !is_kept);
+        fields.extend(own.and_then(|own| own.index_field(name, None)));
+    }
+    fields
+}
+
+/// Waits a moment for a static index, or as long as the caller says.
+fn wait_for_static(core: &Core, index: &Index, wait: Option<Duration>) {
+    let target = core.hub.target();
+    let timeout = match index.status() {
+        IndexStatus::Running => wait.unwrap_or(WAIT_STATIC),
+        // Somebody may start it while the caller waits.
+        _ => wait.unwrap_or_default(),
+    };
+    index.wait(target, timeout, &core.hub);
+}
+
+/// The automatic index of a query, made when it needs one that is not there.
 fn find_index(
     indexes: &Indexes,
     bound: &BoundQuery,
 ) -> Result<(Option<Arc<Index>>, bool), QueryError> {
-    if let Some(name) = bound.index_name() {
-        let index = indexes.find(name).filter(|index| !index.has_failed());
-        let index = index.ok_or_else(|| QueryError::IndexMissing(name.to_owned()))?;
-        return Ok((Some(index), false));
-    }
     let Some(requirement) = bound.index_requirement() else {
         return Ok((None, false));
     };
-    let obtained = indexes.obtain(requirement);
+    let obtained = indexes.set().obtain(requirement);
     let source = |error: DatabaseError| QueryError::Source(Box::new(error));
     let (index, is_new) = obtained.map_err(source)?;
     Ok((Some(index), is_new))
@@ -220,7 +309,7 @@ fn wait_for(
     is_new: bool,
     read: impl Fn() -> Result<Snapshot, ReadError>,
 ) -> Result<(), QueryError> {
-    let target = core.hub.last_etag();
+    let target = core.hub.target();
     if index.is_caught_up(target) {
         return Ok(());
     }
@@ -243,16 +332,32 @@ fn view<'q>(
 ) -> Result<IndexView<'q>, QueryError> {
     let reader = IndexReader::open(pages)?;
     let indexed_up_to = Etag(reader.as_ref().map_or(0, IndexReader::indexed_up_to));
-    let scope = index.scope();
+    let definition = index.definition();
+    if let Some(programs) = index.programs() {
+        let fields = static_fields(reader.as_ref(), &definition, programs);
+        let entries = StaticView::open(pages, Arc::clone(&definition), Arc::clone(programs));
+        return Ok(IndexView {
+            index,
+            fields,
+            entries: Some(entries.map_err(source_error)?),
+            reader,
+            indexed_up_to,
+            is_cut: false,
+            definition,
+        });
+    }
     let tail = snapshot
-        .changed(scope, indexed_up_to)
+        .changed(definition.scope(), indexed_up_to)
         .map_err(source_error)?;
     let is_cut = tail.take(TAIL_DOCUMENTS_MAX + 1).count() > TAIL_DOCUMENTS_MAX;
     Ok(IndexView {
         index,
+        fields: Vec::new(),
+        entries: None,
         reader,
         indexed_up_to,
         is_cut,
+        definition,
     })
 }
 
@@ -268,24 +373,29 @@ fn result_etag(
     let scope = match (bound.scope(), view) {
         _ if has_includes || bound.reads_others() => Scope::All,
         (Some(scope), _) => scope,
-        (None, Some(view)) => view.index.scope().clone(),
+        (None, Some(view)) => view.definition.scope().clone(),
         (None, None) => Scope::All,
     };
     let last_etag = snapshot.last_etag_of(&scope).map_err(source_error)?;
     let cut_at = view
-        .filter(|view| view.is_cut)
+        .filter(|view| view.is_cut || view.entries.is_some())
         .map_or(0, |view| view.indexed_up_to.0);
+    let batches = match view {
+        Some(view) => view.entries.as_ref().map_or(0, StaticView::batches),
+        None => 0,
+    };
     let exchange = match has_includes {
         true => snapshot.exchange_index().map_err(source_error)?,
         false => 0,
     };
     let index_number = view.map_or(0, |view| view.index.number);
-    let parts: [&[u8]; 5] = [
+    let parts: [&[u8]; 6] = [
         core.id.as_bytes(),
         &last_etag.0.to_le_bytes(),
         &cut_at.to_le_bytes(),
         &index_number.to_le_bytes(),
         &exchange.to_le_bytes(),
+        &batches.to_le_bytes(),
     ];
     Ok(xxh3_64_parts(&parts, 0).cast_signed())
 }

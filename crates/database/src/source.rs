@@ -4,20 +4,28 @@
 //! that everything it does not know is behind its position.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use jackdaw_document::DocumentBuf;
 use jackdaw_query::{
-    BoxError, DocumentNumber, Etag, IndexAccess, Numbers, Scope, Source, StoredDocument,
+    BoxError, DocumentNumber, Etag, FieldPath, IndexAccess, IndexField, IndexRows, IndexSchema,
+    Numbers, Scope, Source, StoredDocument,
 };
-use jackdaw_search::IndexReader;
+use jackdaw_search::{EntryId, IndexReader};
 use jackdaw_storage::ReadTransaction;
 
-use crate::indexes::Index;
+use crate::indexes::{Index, IndexDefinition, StaticView, entry_document};
+use crate::names::EMPTY_COLLECTION;
 use crate::snapshot::Snapshot;
 
 /// An index on its own snapshot.
 pub(crate) struct IndexView<'q> {
     pub(crate) index: &'q Index,
+    pub(crate) definition: Arc<IndexDefinition>,
+    /// Fields of a static index.
+    pub(crate) fields: Vec<IndexField>,
+    /// Entries of a static index.
+    pub(crate) entries: Option<StaticView<'q>>,
     pub(crate) reader: Option<IndexReader<'q, ReadTransaction>>,
     pub(crate) indexed_up_to: Etag,
     /// Changes behind the position are left out: the result is said to be stale.
@@ -30,16 +38,77 @@ pub(crate) struct DatabaseSource<'q> {
     pub(crate) index: Option<IndexView<'q>>,
 }
 
+/// How a static index keeps its fields.
+pub(crate) struct Schema {
+    pub(crate) definition: Arc<IndexDefinition>,
+    /// Fields that the index has.
+    pub(crate) fields: Vec<IndexField>,
+}
+
+impl IndexSchema for Schema {
+    fn field(&self, name: &str) -> IndexField {
+        let known = self.fields.iter().find(|field| field.path.as_str() == name);
+        let fallback = || {
+            let own = self.definition.as_static();
+            own.and_then(|own| own.index_field(name, None))
+        };
+        let known = known.cloned().or_else(fallback);
+        known.unwrap_or_else(|| IndexField::plain(FieldPath::of_name(name)))
+    }
+}
+
+impl DatabaseSource<'_> {
+    fn entries(&self) -> Option<&StaticView<'_>> {
+        self.index.as_ref().and_then(|index| index.entries.as_ref())
+    }
+}
+
 impl Source for DatabaseSource<'_> {
     type Pages = ReadTransaction;
 
     fn document(&self, number: DocumentNumber) -> Result<Option<StoredDocument<'_>>, BoxError> {
-        Ok(self.snapshot.load(number)?.map(|row| row.stored()))
+        let Some(entries) = self.entries() else {
+            return Ok(self.snapshot.load(number)?.map(|row| row.stored()));
+        };
+        let Some((owner, values)) = entries.entry(number.into())? else {
+            return Ok(None);
+        };
+        if entries.is_reduced() {
+            return Ok(Some(entry_document(number.0, "", EMPTY_COLLECTION, values)));
+        }
+        // A document that is gone since keeps its entry until the index has seen that.
+        let row = self.snapshot.load(DocumentNumber(owner))?;
+        Ok(row.map(|row| entry_document(number.0, row.id(), row.collection(), values)))
+    }
+
+    fn row(&self, number: DocumentNumber) -> Result<Option<StoredDocument<'_>>, BoxError> {
+        match self.entries() {
+            Some(entries) if !entries.is_reduced() => match entries.entry(number.into())? {
+                Some((owner, _)) => {
+                    let row = self.snapshot.load(DocumentNumber(owner))?;
+                    Ok(row.map(|row| row.stored()))
+                }
+                None => Ok(None),
+            },
+            _ => self.document(number),
+        }
+    }
+
+    fn entries_of(&self, number: DocumentNumber) -> Result<Vec<EntryId>, BoxError> {
+        match self.entries() {
+            Some(entries) => Ok(entries.entries_of(number)?),
+            None => Ok(vec![number.into()]),
+        }
+    }
+
+    fn is_stored(&self, field: &str) -> bool {
+        self.entries()
+            .is_some_and(|entries| entries.is_stored(field))
     }
 
     fn document_by_id(&self, id: &str) -> Result<Option<StoredDocument<'_>>, BoxError> {
         match self.snapshot.number(id)? {
-            Some(number) => self.document(number),
+            Some(number) => Ok(self.snapshot.load(number)?.map(|row| row.stored())),
             None => Ok(None),
         }
     }
@@ -49,7 +118,8 @@ impl Source for DatabaseSource<'_> {
     }
 
     fn changed(&self, scope: &Scope, after: Etag) -> Result<Numbers<'_>, BoxError> {
-        if self.index.as_ref().is_some_and(|index| index.is_cut) {
+        let is_complete = |index: &IndexView<'_>| index.is_cut || index.entries.is_some();
+        if self.index.as_ref().is_some_and(is_complete) {
             return Ok(Box::new(std::iter::empty()));
         }
         let changed = self.snapshot.changed(scope, after)?;
@@ -57,6 +127,9 @@ impl Source for DatabaseSource<'_> {
     }
 
     fn removed(&self, scope: &Scope, after: Etag) -> Result<Numbers<'_>, BoxError> {
+        if self.entries().is_some() {
+            return Ok(Box::new(std::iter::empty()));
+        }
         let removed = self.snapshot.removed(scope, after)?;
         Ok(Box::new(removed.map(|entry| Ok(entry?.1))))
     }
@@ -86,9 +159,20 @@ impl Source for DatabaseSource<'_> {
 
     fn index(&self) -> Option<IndexAccess<'_, ReadTransaction>> {
         self.index.as_ref().map(|view| IndexAccess {
-            name: &view.index.definition.name,
-            scope: &view.index.definition.scope,
-            fields: &view.index.definition.fields,
+            name: view.definition.name(),
+            scope: view.definition.scope(),
+            fields: match view.definition.as_auto() {
+                Some(definition) => &definition.fields,
+                None => &view.fields,
+            },
+            rows: match &view.entries {
+                None => IndexRows::Documents,
+                Some(entries) if entries.is_reduced() => IndexRows::Results,
+                Some(entries) => IndexRows::Entries {
+                    has_fan_out: entries.has_fan_out(),
+                },
+            },
+            has_open_fields: view.reader.is_none() || view.fields.is_empty(),
             reader: view.reader.as_ref(),
             indexed_up_to: view.indexed_up_to,
         })

@@ -91,7 +91,7 @@ pub(crate) fn verify(snapshot: &Snapshot, indexes: &Indexes) -> Result<DatabaseR
         let outcome = verify_index(&index);
         report
             .indexes
-            .push((index.definition.name.clone(), outcome));
+            .push((index.definition().name().to_owned(), outcome));
     }
     Ok(report)
 }

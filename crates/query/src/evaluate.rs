@@ -41,6 +41,7 @@ fn passes(field: &Field, test: &Test, document: &StoredDocument<'_>) -> bool {
         Field::Values(IndexField { path, kind }) => {
             let case = match kind {
                 FieldKind::Exact => Case::Exact,
+                FieldKind::Named(options) if !options.analyzer.folds() => Case::Exact,
                 _ => Case::Folded,
             };
             let visited = visit_values(document, path, &mut |leaf| match leaf_passes(

@@ -80,6 +80,15 @@ impl FieldPath {
         }
     }
 
+    /// The path to a property with exactly this name: a field of a named index.
+    #[must_use]
+    pub fn of_name(name: &str) -> FieldPath {
+        FieldPath {
+            parts: vec![PathPart::Name(name.to_owned())],
+            text: name.to_owned(),
+        }
+    }
+
     /// The text in index names: `Lines[].Product`.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -243,6 +252,8 @@ pub enum FieldKind {
     Point(FieldPath),
     /// Shapes as well-known text: `spatial.wkt(...)`.
     Shape,
+    /// As the definition of a named index says.
+    Named(FieldOptions),
 }
 
 impl IndexField {
@@ -257,7 +268,7 @@ impl IndexField {
     /// Name inside the index and in messages: `Name`, `exact(Name)`.
     pub fn name(&self) -> String {
         match &self.kind {
-            FieldKind::Plain => self.path.to_string(),
+            FieldKind::Plain | FieldKind::Named(_) => self.path.to_string(),
             FieldKind::Exact => format!("exact({})", self.path),
             FieldKind::Search => format!("search({})", self.path),
             FieldKind::Point(longitude) => format!("spatial.point({}|{longitude})", self.path),
@@ -265,9 +276,10 @@ impl IndexField {
         }
     }
 
-    /// The options the field has in an automatic index.
+    /// The options the field has in its index.
     pub fn options(&self) -> FieldOptions {
         FieldOptions::new(match &self.kind {
+            FieldKind::Named(options) => return *options,
             FieldKind::Plain | FieldKind::Point(_) | FieldKind::Shape => Analyzer::LowercaseKeyword,
             FieldKind::Exact => Analyzer::Keyword,
             FieldKind::Search => Analyzer::Standard,
@@ -351,6 +363,9 @@ fn made_place(object: Object<'_>) -> Option<Place> {
 /// The texts of an object: its JSON, or for full text each value inside.
 fn add_object(kind: &FieldKind, object: Object<'_>, add: &mut dyn FnMut(&str)) {
     match kind {
+        FieldKind::Named(options) if options.analyzer.is_full_text() => {
+            add_inside(Value::Object(object), add);
+        }
         FieldKind::Point(_) | FieldKind::Shape => {}
         FieldKind::Search => add_inside(Value::Object(object), add),
         _ => add(&Value::Object(object).to_json()),

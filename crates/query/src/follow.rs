@@ -190,7 +190,7 @@ impl<'q> Follower<'q> {
             Projection::Nothing | Projection::Facets(_) | Projection::Suggestions(_) => {}
             Projection::Document => write_document(document, &mut self.row),
             Projection::Fields(outputs) => {
-                write_projection(outputs, document, &made, None, &mut self.row);
+                write_projection(outputs, document, &made, None, None, &mut self.row);
             }
             Projection::Script => {
                 let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);

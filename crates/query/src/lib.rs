@@ -33,7 +33,7 @@ pub mod syntax;
 #[cfg(test)]
 mod test_source;
 
-pub use bind::{BoundQuery, IndexRequirement, bind};
+pub use bind::{BoundQuery, IndexRequirement, IndexSchema, bind, bind_over};
 pub use error::{BoxError, QueryError};
 pub use evaluate::matches;
 pub use execute::{ExecuteOptions, Outcome, RowBuffer, RowSink, execute};
@@ -43,7 +43,8 @@ pub use highlight::Highlightings;
 pub use parameters::Parameters;
 pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, PlaceTest, Predicate, TermsTest, Test, Written};
-pub use project::write_document;
+pub use project::{ProjectionBehavior, write_document};
 pub use source::{
-    ChangeVector, DocumentNumber, Etag, IndexAccess, Numbers, Scope, Source, StoredDocument,
+    ChangeVector, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope, Source,
+    StoredDocument,
 };

@@ -13,7 +13,7 @@ use crate::fields::IndexField;
 use crate::order::{OrderKey, OrderSource};
 use crate::predicate::{Field, Predicate, Test};
 use crate::project::Projection;
-use crate::source::{IndexAccess, Scope, Source};
+use crate::source::{IndexAccess, IndexRows, Scope, Source};
 use crate::syntax::{Ordering, SourceName};
 
 /// A chosen way to run a query.
@@ -22,6 +22,8 @@ pub struct Plan<'q> {
     pub(crate) query: &'q BoundQuery,
     pub(crate) scope: Scope,
     pub(crate) access: Access,
+    /// What matches are, when an index answers.
+    pub(crate) rows: IndexRows,
     index_name: String,
     estimate: Option<u64>,
 }
@@ -64,8 +66,16 @@ pub fn plan<'q, S: Source>(query: &'q BoundQuery, source: &S) -> Result<Plan<'q>
     // An index that lacks a field, or is of other documents, cannot help.
     let is_named = query.index_name().is_some();
     let index = index.filter(|index| is_named || covers(query, &scope, index));
+    let rows = index
+        .as_ref()
+        .map_or(IndexRows::Documents, |index| index.rows);
     let access = match &query.grouping {
         Some(_) => Access::Scan,
+        // Entries that are no documents are found in their index alone.
+        None if rows != IndexRows::Documents => match query.predicate {
+            Predicate::Nothing => Access::Nothing,
+            _ => Access::Index,
+        },
         None => choose(query, index.as_ref()),
     };
     let index_name = match (&access, &index, &query.source) {
@@ -91,6 +101,7 @@ pub fn plan<'q, S: Source>(query: &'q BoundQuery, source: &S) -> Result<Plan<'q>
         query,
         scope,
         access,
+        rows,
         index_name,
         estimate,
     })
@@ -142,11 +153,11 @@ fn check_fields<P: PageRead + ?Sized>(
     query: &BoundQuery,
     index: &IndexAccess<'_, P>,
 ) -> Result<(), QueryError> {
-    match query
-        .index_fields()
-        .iter()
-        .find(|field| !index.fields.contains(field))
-    {
+    let is_known = |field: &&IndexField| match index.rows {
+        IndexRows::Documents => index.fields.contains(field),
+        _ => index.has_open_fields || index.fields.iter().any(|known| known.path == field.path),
+    };
+    match query.index_fields().iter().find(|field| !is_known(field)) {
         None => Ok(()),
         Some(field) => Err(QueryError::Argument(format!(
             "The field '{}' is not indexed in '{}', cannot query/sort on fields that are not \

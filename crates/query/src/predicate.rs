@@ -233,6 +233,10 @@ impl Field {
                 kind: FieldKind::Exact,
                 ..
             }) => text.into(),
+            Field::Values(IndexField {
+                kind: FieldKind::Named(options),
+                ..
+            }) => options.analyzer.fold(text).into(),
             _ => lowercase(text).into(),
         }
     }

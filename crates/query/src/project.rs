@@ -15,6 +15,73 @@ use crate::source::{EMPTY_COLLECTION, StoredDocument};
 use crate::suggest::Suggest;
 use crate::syntax::PathPart;
 
+/// Where the values of chosen fields come from in a query over a named index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProjectionBehavior {
+    /// From the index when it keeps the field, from the document otherwise.
+    #[default]
+    Default,
+    /// From the index; null when it does not keep the field.
+    FromIndex,
+    /// From the index; an error when it does not keep the field.
+    FromIndexOrThrow,
+    /// From the document; null when it lacks the field.
+    FromDocument,
+    /// From the document; an error when it lacks the field.
+    FromDocumentOrThrow,
+}
+
+/// The entry of an index beside the document of a row.
+pub(crate) struct Kept<'k> {
+    /// Its fields.
+    pub(crate) values: Value<'k>,
+    /// Whether a field is kept to be projected.
+    pub(crate) is_stored: &'k dyn Fn(&str) -> bool,
+    pub(crate) behavior: ProjectionBehavior,
+}
+
+impl Kept<'_> {
+    /// The value of a field, when it comes from the index.
+    fn value(&self, path: &FieldPath) -> Option<Value<'_>> {
+        let name = path.as_str();
+        let kept = || match self.values.get(name) {
+            Some(value) if (self.is_stored)(name) => Some(value),
+            // A field that was made by name is nowhere else.
+            _ => None,
+        };
+        match self.behavior {
+            ProjectionBehavior::Default => kept(),
+            ProjectionBehavior::FromIndex | ProjectionBehavior::FromIndexOrThrow => {
+                Some(kept().unwrap_or(Value::Null))
+            }
+            ProjectionBehavior::FromDocument | ProjectionBehavior::FromDocumentOrThrow => None,
+        }
+    }
+
+    /// The first field that is not where the query insists it is.
+    pub(crate) fn missing<'o>(
+        &self,
+        outputs: &'o [Output],
+        document: &StoredDocument<'_>,
+    ) -> Option<&'o FieldPath> {
+        let mut paths = outputs.iter().filter_map(|output| match &output.source {
+            OutputSource::Field(path) => Some(path),
+            _ => None,
+        });
+        match self.behavior {
+            ProjectionBehavior::FromIndexOrThrow => paths.find(|path| {
+                let name = path.as_str();
+                self.values.get(name).is_none() || !(self.is_stored)(name)
+            }),
+            ProjectionBehavior::FromDocumentOrThrow => paths.find(|path| {
+                path.metadata_parts().is_none()
+                    && matches!(find(document.body.root(), path.parts()), Found::Nothing)
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// What a row holds.
 #[derive(Clone, Debug)]
 pub(crate) enum Projection {
@@ -96,14 +163,22 @@ fn write_flags_and_id(document: &StoredDocument<'_>, metadata: &mut ObjectWriter
     metadata.string("@id", document.id);
 }
 
+/// Appends a result of a reduce: its fields, and metadata that says that it is no document.
+pub(crate) fn write_result(document: &StoredDocument<'_>, out: &mut Vec<u8>) {
+    write_with_metadata(document.body.root(), out, |metadata| {
+        metadata.null("@change-vector");
+    });
+}
+
 /// Appends the chosen fields of a document, without metadata.
 pub(crate) fn write_fields(
     outputs: &[Output],
     document: &StoredDocument<'_>,
     made: &Made<'_>,
+    kept: Option<&Kept<'_>>,
     out: &mut Vec<u8>,
 ) {
-    write_object(out, |row| push_fields(outputs, document, made, row));
+    write_object(out, |row| push_fields(outputs, document, made, kept, row));
 }
 
 /// Appends a row of chosen fields.
@@ -111,11 +186,12 @@ pub(crate) fn write_projection(
     outputs: &[Output],
     document: &StoredDocument<'_>,
     made: &Made<'_>,
+    kept: Option<&Kept<'_>>,
     score: Option<f64>,
     out: &mut Vec<u8>,
 ) {
     write_object(out, |row| {
-        push_fields(outputs, document, made, row);
+        push_fields(outputs, document, made, kept, row);
         push_projected(document, score, row);
     });
 }
@@ -152,6 +228,7 @@ fn push_fields(
     outputs: &[Output],
     document: &StoredDocument<'_>,
     made: &Made<'_>,
+    kept: Option<&Kept<'_>>,
     row: &mut ObjectWriter<'_>,
 ) {
     for output in outputs {
@@ -169,7 +246,10 @@ fn push_fields(
             }
             OutputSource::Id => row.string(&output.name, document.id),
             OutputSource::Json(json) => row.raw(&output.name, json),
-            OutputSource::Field(path) => push_field(&output.name, path, document, row),
+            OutputSource::Field(path) => match kept.and_then(|kept| kept.value(path)) {
+                Some(value) => row.value(&output.name, value),
+                None => push_field(&output.name, path, document, row),
+            },
         }
     }
 }

@@ -139,10 +139,26 @@ impl StoredDocument<'_> {
     }
 }
 
+/// What the entries of an index are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexRows {
+    /// Documents: entries have their numbers and the values at the paths of fields.
+    #[default]
+    Documents,
+    /// What a map gave for documents: rows are those documents. Entries have numbers of their own.
+    Entries {
+        /// Whether a document may have several.
+        has_fan_out: bool,
+    },
+    /// Results of a reduce, which are the rows.
+    Results,
+}
+
 /// Numbers of documents, one by one.
 pub type Numbers<'a> = Box<dyn Iterator<Item = Result<DocumentNumber, BoxError>> + 'a>;
 
-/// One consistent snapshot of a database.
+/// One consistent snapshot of a database. With an index whose entries are no documents, numbers
+/// are those of entries, and "documents" are what conditions and orders see: the fields of entries.
 pub trait Source {
     /// Pages of the index.
     type Pages: PageRead + ?Sized;
@@ -210,6 +226,28 @@ pub trait Source {
         Ok(None)
     }
 
+    /// What the row of a match shows: the document itself, unless entries of the index are others.
+    ///
+    /// # Errors
+    /// As [`document`](Source::document).
+    fn row(&self, number: DocumentNumber) -> Result<Option<StoredDocument<'_>>, BoxError> {
+        self.document(number)
+    }
+
+    /// Entries of the document with this number.
+    ///
+    /// # Errors
+    /// As [`document`](Source::document).
+    fn entries_of(&self, number: DocumentNumber) -> Result<Vec<EntryId>, BoxError> {
+        Ok(vec![number.into()])
+    }
+
+    /// Whether the index keeps a field to be projected. None does by itself.
+    fn is_stored(&self, field: &str) -> bool {
+        let _ = field;
+        false
+    }
+
     /// The index chosen for this query, when there is one that is ready to be read.
     fn index(&self) -> Option<IndexAccess<'_, Self::Pages>>;
 }
@@ -222,6 +260,10 @@ pub struct IndexAccess<'a, P: PageRead + ?Sized> {
     pub scope: &'a Scope,
     /// The fields it is defined with, whether or not a document has them.
     pub fields: &'a [IndexField],
+    /// What its entries are.
+    pub rows: IndexRows,
+    /// Whether it may have fields that are not among [`IndexAccess::fields`].
+    pub has_open_fields: bool,
     /// Its content; `None` when nothing was indexed yet.
     pub reader: Option<&'a IndexReader<'a, P>>,
     /// Changes up to here are in it.

@@ -16,7 +16,8 @@ use crate::fields::{IndexField, add_terms};
 use crate::parameters::Parameters;
 use crate::plan::plan;
 use crate::source::{
-    ChangeVector, DocumentNumber, Etag, IndexAccess, Numbers, Scope, Source, StoredDocument,
+    ChangeVector, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope, Source,
+    StoredDocument,
 };
 use crate::syntax::parse;
 use crate::{BoundQuery, bind};
@@ -233,6 +234,8 @@ impl Source for TestSource<'_> {
             name: "Auto/Test",
             scope: &index.scope,
             fields: &index.fields,
+            rows: IndexRows::Documents,
+            has_open_fields: false,
             reader: Some(reader),
             indexed_up_to: index.indexed_up_to,
         })

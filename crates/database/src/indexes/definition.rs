@@ -1,166 +1,71 @@
-//! What an index is about: its name, the documents and the fields. Stored with the documents.
+//! What an index is: one that queries made, or one that somebody defined. Stored with the
+//! documents, under the number that names the directory of the index.
 
-use jackdaw_document::{Builder, Document, DocumentBuf, Value};
-use jackdaw_query::{FieldKind, FieldPath, IndexField, IndexRequirement, Scope};
+use jackdaw_document::{Document, DocumentBuf};
+use jackdaw_query::Scope;
 
+use super::automatic::AutoDefinition;
+use super::statics::StaticDefinition;
 use crate::error::ReadError;
 
-const VERSION: i64 = 1;
-
-/// An automatic index, as it is stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexDefinition {
-    /// Its name: `Auto/Albums/ByArtistAndTitle`.
-    pub name: String,
-    /// Which documents are in it.
-    pub scope: Scope,
-    /// Which fields of them.
-    pub fields: Vec<IndexField>,
+/// An index as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub enum IndexDefinition {
+    /// Made by queries.
+    Auto(AutoDefinition),
+    /// Defined by somebody.
+    Static(Box<StaticDefinition>),
 }
 
 impl IndexDefinition {
-    pub(crate) fn new(requirement: IndexRequirement) -> IndexDefinition {
-        IndexDefinition {
-            name: requirement.name(),
-            scope: requirement.scope,
-            fields: requirement.fields,
+    /// Its name: `Auto/Albums/ByArtistAndTitle`, `Albums/ByTitle`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            IndexDefinition::Auto(definition) => &definition.name,
+            IndexDefinition::Static(definition) => &definition.name,
         }
     }
 
-    /// Whether every query that `other` answers can be answered by this one too.
-    pub(crate) fn supersedes(&self, other: &IndexDefinition) -> bool {
-        self.is_of(&other.scope)
-            && other.fields.len() < self.fields.len()
-            && other.fields.iter().all(|field| self.fields.contains(field))
+    /// The definition of an index that queries made.
+    #[must_use]
+    pub fn as_auto(&self) -> Option<&AutoDefinition> {
+        match self {
+            IndexDefinition::Auto(definition) => Some(definition),
+            IndexDefinition::Static(_) => None,
+        }
     }
 
-    /// Whether it is about exactly these documents.
-    pub(crate) fn is_of(&self, scope: &Scope) -> bool {
-        match (&self.scope, scope) {
-            (Scope::All, Scope::All) => true,
-            (own @ Scope::Collection(_), Scope::Collection(name)) => own.contains(name),
-            _ => false,
+    /// The definition of an index that somebody defined.
+    #[must_use]
+    pub fn as_static(&self) -> Option<&StaticDefinition> {
+        match self {
+            IndexDefinition::Auto(_) => None,
+            IndexDefinition::Static(definition) => Some(definition),
+        }
+    }
+
+    /// The documents of an automatic index; all of them for others, which choose themselves.
+    pub(crate) fn scope(&self) -> &Scope {
+        match self {
+            IndexDefinition::Auto(definition) => &definition.scope,
+            IndexDefinition::Static(_) => &Scope::All,
         }
     }
 
     pub(crate) fn encode(&self) -> DocumentBuf {
-        let mut builder = Builder::new();
-        builder.begin_object().key("Version").long(VERSION);
-        builder.key("Name").string(&self.name).key("Collection");
-        match &self.scope {
-            Scope::All => builder.null(),
-            Scope::Collection(name) => builder.string(name),
-        };
-        builder.key("Fields").begin_array();
-        for field in &self.fields {
-            builder
-                .begin_object()
-                .key("Path")
-                .string(field.path.as_str());
-            let kind = match &field.kind {
-                FieldKind::Plain => None,
-                FieldKind::Exact => Some("Exact"),
-                FieldKind::Search => Some("Search"),
-                FieldKind::Point(_) => Some("Point"),
-                FieldKind::Shape => Some("Shape"),
-            };
-            if let Some(kind) = kind {
-                builder.key("Kind").string(kind);
-            }
-            if let FieldKind::Point(longitude) = &field.kind {
-                builder.key("Longitude").string(longitude.as_str());
-            }
-            builder.end_object();
+        match self {
+            IndexDefinition::Auto(definition) => definition.encode(),
+            IndexDefinition::Static(definition) => definition.encode(),
         }
-        builder.end_array().end_object();
-        builder.finish().expect("the calls are balanced")
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<IndexDefinition, ReadError> {
         let damaged = || ReadError::damaged("the definition of an index");
         let document = Document::open(bytes).map_err(|_| damaged())?;
-        read(document.root()).ok_or_else(damaged)
-    }
-}
-
-fn read(root: Value<'_>) -> Option<IndexDefinition> {
-    (root.get("Version")?.as_i64()? == VERSION).then_some(())?;
-    let scope = match root.get("Collection")? {
-        Value::Null => Scope::All,
-        name => Scope::Collection(name.as_str()?.to_owned()),
-    };
-    let field = |value: Value<'_>| {
-        Some(IndexField {
-            path: FieldPath::parse(value.get("Path")?.as_str()?),
-            kind: read_kind(value)?,
-        })
-    };
-    let fields = root.get("Fields")?.as_array()?;
-    Some(IndexDefinition {
-        name: root.get("Name")?.as_str()?.to_owned(),
-        scope,
-        fields: fields.iter().map(field).collect::<Option<_>>()?,
-    })
-}
-
-fn read_kind(field: Value<'_>) -> Option<FieldKind> {
-    match field.get("Kind") {
-        // Earlier versions knew two kinds.
-        None => Some(match field.get("Exact").and_then(|exact| exact.as_bool()) {
-            Some(true) => FieldKind::Exact,
-            _ => FieldKind::Plain,
-        }),
-        Some(kind) => match kind.as_str()? {
-            "Exact" => Some(FieldKind::Exact),
-            "Search" => Some(FieldKind::Search),
-            "Shape" => Some(FieldKind::Shape),
-            "Point" => {
-                let longitude = field.get("Longitude")?.as_str()?;
-                Some(FieldKind::Point(FieldPath::parse(longitude)))
-            }
-            _ => None,
-        },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn definition(scope: Scope, fields: &[&str]) -> IndexDefinition {
-        let field = |path: &&str| IndexField {
-            path: FieldPath::parse(path),
-            kind: match path.len() {
-                1 => FieldKind::Exact,
-                2 => FieldKind::Search,
-                _ => FieldKind::Plain,
-            },
-        };
-        IndexDefinition::new(IndexRequirement {
-            scope,
-            fields: fields.iter().map(field).collect(),
-        })
-    }
-
-    #[test]
-    fn definitions_read_back() {
-        for definition in [
-            definition(Scope::All, &["Lines[].Product", "N", "Ab"]),
-            definition(Scope::Collection("Albums".to_owned()), &["@metadata.@id"]),
-        ] {
-            let bytes = definition.encode().into_bytes();
-            assert_eq!(IndexDefinition::decode(&bytes).unwrap(), definition);
-            assert!(IndexDefinition::decode(&bytes[..bytes.len() - 1]).is_err());
+        match StaticDefinition::decode(document.root()) {
+            Some(definition) => Ok(IndexDefinition::Static(Box::new(definition))),
+            None => AutoDefinition::decode(bytes).map(IndexDefinition::Auto),
         }
-    }
-
-    #[test]
-    fn a_larger_index_of_the_same_documents_supersedes() {
-        let albums = || Scope::Collection("Albums".to_owned());
-        let small = definition(albums(), &["Artist"]);
-        let large = definition(Scope::Collection("albums".to_owned()), &["Artist", "Title"]);
-        assert!(large.supersedes(&small));
-        assert!(!small.supersedes(&large) && !small.supersedes(&small));
-        assert!(!definition(Scope::All, &["Artist", "Title"]).supersedes(&small));
     }
 }

@@ -4,38 +4,70 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_io::Vfs;
-use jackdaw_query::{Etag, Scope};
+use jackdaw_query::Etag;
 use jackdaw_search::IndexReader;
 use jackdaw_storage::{
     Environment, OpenError as StorageOpenError, Options, ReadTransaction, StorageError,
 };
 
 use super::definition::IndexDefinition;
-use crate::changes::Hub;
+use super::statics::{
+    self, IndexState, IndexingError, Meta, Programs, REPLACEMENT_PREFIX, SourceType,
+};
+use crate::changes::{Hub, IndexNews, Target};
 use crate::directory::Directory;
-use crate::error::{OpenError, ReadError};
+use crate::error::{OpenError, ReadError, WriteError};
+
+/// Whether an index works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexStatus {
+    /// It does.
+    Running,
+    /// Not until it is started, or the database is opened anew.
+    Paused,
+    /// Not until it is enabled; or it cannot.
+    Disabled,
+}
+
+/// What an index has done since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexWork {
+    /// Documents mapped.
+    pub map_attempts: u64,
+    /// Those of them that failed.
+    pub map_errors: u64,
+    /// Documents mapped again because of what they load; `None` when maps load nothing.
+    pub reference_attempts: Option<u64>,
+    /// Groups reduced; `None` without a reduce.
+    pub reduce_attempts: Option<u64>,
+    /// Those of them that failed.
+    pub reduce_errors: u64,
+    /// Most entries that a document gave.
+    pub outputs_max: u32,
+}
 
 /// An index at one moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct IndexInfo {
     /// What it is about.
-    pub definition: IndexDefinition,
+    pub definition: Arc<IndexDefinition>,
     /// Names its directory.
     pub number: u32,
-    /// Documents in it.
+    /// Entries in it.
     pub entry_count: u64,
     /// Changes up to here are in it.
     pub indexed_up_to: Etag,
-    /// Whether documents of its scope have changed since.
+    /// Whether documents that count for it have changed since.
     pub is_stale: bool,
-    /// Etags between its position and the last change of its scope: no less than the number of
-    /// changes it has not seen.
+    /// Etags between its position and the last change that counts for it: no less than the number
+    /// of changes it has not seen.
     pub lag: u64,
     /// When it last took changes in.
     pub last_indexed: Option<UnixTicks>,
@@ -45,6 +77,26 @@ pub struct IndexInfo {
     pub failure: Option<String>,
     /// Bytes of its files.
     pub bytes: u64,
+    /// Whether it works.
+    pub status: IndexStatus,
+    /// What it goes over.
+    pub source_type: SourceType,
+    /// Collections that it maps, as its definition writes them; empty for all documents.
+    pub collections: Vec<String>,
+    /// Collections that its maps load from, in lower case.
+    pub referenced: Vec<String>,
+    /// Errors kept.
+    pub error_count: u64,
+    /// What it has done.
+    pub work: IndexWork,
+}
+
+impl IndexInfo {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.definition.name()
+    }
 }
 
 /// How far an index has come.
@@ -57,16 +109,22 @@ pub(super) struct Progress {
     pub(super) entry_count: u64,
     pub(super) last_indexed: Option<UnixTicks>,
     pub(super) failure: Option<String>,
+    pub(super) error_count: u64,
+    /// Compare-exchange was looked at up to here.
+    pub(super) exchange_up_to: u64,
 }
 
 /// See the file head.
 pub(crate) struct Index {
     pub(crate) number: u32,
-    pub(crate) definition: IndexDefinition,
+    definition: RwLock<Arc<IndexDefinition>>,
+    /// Compiled, for a static index that is not broken.
+    programs: Option<Arc<Programs>>,
     pub(super) environment: Environment,
     progress: Mutex<Progress>,
     moved: Condvar,
     is_stopping: AtomicBool,
+    is_paused: AtomicBool,
     /// Queries that wait for it.
     waiting: AtomicU32,
     /// Ticks; 0 for never.
@@ -90,7 +148,7 @@ impl Index {
         let usable = match opened {
             Ok(environment) => usable_progress(&environment, last_etag).map(|p| (environment, p)),
             Err(error) if is_damage(&error) => {
-                tracing::warn!(index = %definition.name, %error, "an index is made again");
+                tracing::warn!(index = definition.name(), %error, "an index is made again");
                 None
             }
             Err(error) => return Err(error.into()),
@@ -108,17 +166,56 @@ impl Index {
                 (environment, Progress::default())
             }
         };
+        let mut progress = progress;
+        let programs = match definition.as_static().map(Programs::compile) {
+            None => None,
+            Some(Ok(programs)) => Some(Arc::new(programs)),
+            Some(Err(error)) => {
+                progress.failure = Some(error.to_string());
+                None
+            }
+        };
         Ok(Index {
             number,
-            definition,
+            definition: RwLock::new(Arc::new(definition)),
+            programs,
             environment,
             progress: Mutex::new(progress),
             moved: Condvar::new(),
             is_stopping: AtomicBool::new(false),
+            is_paused: AtomicBool::new(false),
             waiting: AtomicU32::new(0),
             last_query: AtomicI64::new(0),
             directory: Directory::new(Arc::clone(vfs), path),
         })
+    }
+
+    /// What it is about.
+    pub(crate) fn definition(&self) -> Arc<IndexDefinition> {
+        let definition = self.definition.read();
+        Arc::clone(&definition.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Says otherwise what it is about: its maps stay the same.
+    pub(super) fn redefine(&self, definition: IndexDefinition) {
+        let mut current = self
+            .definition
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *current = Arc::new(definition);
+    }
+
+    /// Its compiled maps, when it is a static one that is not broken.
+    pub(crate) fn programs(&self) -> Option<&Arc<Programs>> {
+        self.programs.as_ref()
+    }
+
+    /// Tells those who listen what became of it.
+    pub(super) fn tell(&self, hub: &Hub, kind: &'static str) {
+        hub.report_index(&IndexNews {
+            name: self.definition().name().to_owned(),
+            kind,
+        });
     }
 
     /// A snapshot of its content.
@@ -137,8 +234,13 @@ impl Index {
 
     /// Ends it for good, with a reason. A query that needs it makes another.
     pub(crate) fn fail(&self, why: &str) {
-        tracing::error!(index = %self.definition.name, why, "an index stopped");
+        tracing::error!(index = self.definition().name(), why, "an index stopped");
         self.update(|progress| progress.failure = Some(why.to_owned()));
+    }
+
+    /// Why it stopped for good, when it did.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.lock().failure.clone()
     }
 
     pub(crate) fn has_failed(&self) -> bool {
@@ -146,8 +248,36 @@ impl Index {
     }
 
     /// Whether changes up to `target` are in it.
-    pub(crate) fn is_caught_up(&self, target: Etag) -> bool {
-        self.lock().caught_up_to >= target
+    pub(crate) fn is_caught_up(&self, target: Target) -> bool {
+        self.has_reached(&self.lock(), target)
+    }
+
+    fn has_reached(&self, progress: &Progress, target: Target) -> bool {
+        let uses_exchange = self
+            .programs
+            .as_ref()
+            .is_some_and(|programs| programs.uses_exchange);
+        progress.caught_up_to >= target.etag
+            && (!uses_exchange || progress.exchange_up_to >= target.exchange)
+    }
+
+    /// Whether it works.
+    pub(crate) fn status(&self) -> IndexStatus {
+        let definition = self.definition();
+        let state = definition.as_static().map(|definition| definition.state);
+        if state == Some(IndexState::Disabled) || self.has_failed() {
+            IndexStatus::Disabled
+        } else if self.is_paused.load(Ordering::Relaxed) {
+            IndexStatus::Paused
+        } else {
+            IndexStatus::Running
+        }
+    }
+
+    /// Makes it pause after its present batch, or go on.
+    pub(super) fn pause(&self, is_paused: bool, hub: &Hub) {
+        self.is_paused.store(is_paused, Ordering::Relaxed);
+        hub.wake();
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -170,7 +300,7 @@ impl Index {
     }
 
     /// Waits until changes up to `target` are in it; whether they are.
-    pub(crate) fn wait(&self, target: Etag, timeout: Duration, hub: &Hub) -> bool {
+    pub(crate) fn wait(&self, target: Target, timeout: Duration, hub: &Hub) -> bool {
         if self.is_caught_up(target) {
             return true;
         }
@@ -179,7 +309,7 @@ impl Index {
         hub.wake();
         let mut progress = self.lock();
         let is_done = loop {
-            if progress.caught_up_to >= target {
+            if self.has_reached(&progress, target) {
                 break true;
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -207,13 +337,56 @@ impl Index {
         self.lock().last_indexed
     }
 
-    /// Its numbers, `last_etag` being that of the last change of its scope.
-    pub(super) fn info(&self, last_etag: Etag) -> IndexInfo {
+    /// Its numbers, `last_etag` being that of the last change that counts for it, and `exchange`
+    /// the index of the last change of compare-exchange.
+    pub(super) fn info(&self, last_etag: Etag, exchange: u64) -> Result<IndexInfo, ReadError> {
         let progress = self.progress();
         let storage = self.environment.statistics();
-        let is_stale = last_etag > progress.caught_up_to.max(progress.indexed_up_to);
-        IndexInfo {
-            definition: self.definition.clone(),
+        let definition = self.definition();
+        let is_stale = match &self.programs {
+            None => last_etag > progress.caught_up_to.max(progress.indexed_up_to),
+            Some(_) => {
+                let target = Target {
+                    etag: last_etag,
+                    exchange,
+                };
+                !self.has_reached(&progress, target)
+            }
+        };
+        let (source_type, collections, referenced, work) = match &self.programs {
+            None => {
+                let collections = match definition.as_auto().map(|definition| &definition.scope) {
+                    Some(jackdaw_query::Scope::Collection(name)) => vec![name.clone()],
+                    _ => Vec::new(),
+                };
+                let work = IndexWork {
+                    map_attempts: progress.entry_count,
+                    outputs_max: 1,
+                    ..IndexWork::default()
+                };
+                (SourceType::Documents, collections, Vec::new(), work)
+            }
+            Some(programs) => {
+                let meta = Meta::read(&self.read()?)?;
+                let references = !programs.referenced().is_empty() || programs.uses_exchange;
+                let work = IndexWork {
+                    map_attempts: meta.map_attempts,
+                    map_errors: meta.map_errors,
+                    reference_attempts: references.then_some(meta.reference_attempts),
+                    reduce_attempts: programs.reduce.as_ref().map(|_| meta.reduce_attempts),
+                    reduce_errors: meta.reduce_errors,
+                    outputs_max: meta.outputs_max,
+                };
+                let collections = programs.written_collections();
+                (
+                    programs.source_type(),
+                    collections,
+                    programs.referenced().to_vec(),
+                    work,
+                )
+            }
+        };
+        Ok(IndexInfo {
             number: self.number,
             entry_count: progress.entry_count,
             indexed_up_to: progress.indexed_up_to,
@@ -226,11 +399,59 @@ impl Index {
             last_query: self.last_query(),
             failure: progress.failure,
             bytes: storage.file_bytes + storage.journal_live_bytes,
+            status: self.status(),
+            source_type,
+            collections,
+            referenced,
+            error_count: progress.error_count,
+            work,
+            definition,
+        })
+    }
+
+    /// Whether it is to take the place of another.
+    pub(super) fn is_replacement(&self) -> bool {
+        self.definition().name().starts_with(REPLACEMENT_PREFIX)
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed)
+    }
+
+    /// Whether documents of one of these collections count for it.
+    pub(super) fn is_about(&self, collections: &[String]) -> bool {
+        match &self.programs {
+            None => {
+                let definition = self.definition();
+                collections
+                    .iter()
+                    .any(|name| definition.scope().contains(name))
+            }
+            Some(programs) => {
+                let own = programs.collections();
+                collections.iter().any(|name| {
+                    let folded = lowercase(name).into_owned();
+                    own.as_ref().is_none_or(|own| own.contains(&folded))
+                        || programs.referenced().contains(&folded)
+                })
+            }
         }
     }
 
-    pub(crate) fn scope(&self) -> &Scope {
-        &self.definition.scope
+    /// Forgets the errors kept of it.
+    pub(super) fn clear_errors(&self) -> Result<(), WriteError> {
+        self.environment
+            .write(|transaction| -> Result<(), WriteError> {
+                Ok(statics::clear_errors(transaction)?)
+            })
+            .map_err(WriteError::from)?;
+        self.update(|progress| progress.error_count = 0);
+        Ok(())
+    }
+
+    /// Errors kept of it, oldest first.
+    pub(super) fn errors(&self) -> Result<Vec<IndexingError>, ReadError> {
+        statics::load_errors(&self.read()?)
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
@@ -258,10 +479,19 @@ fn usable_progress(environment: &Environment, last_etag: Etag) -> Option<Progres
         Err(_) => return None,
     };
     let indexed_up_to = Etag(reader.indexed_up_to());
+    let meta = Meta::read(&transaction).ok()?;
     (indexed_up_to <= last_etag).then(|| Progress {
         indexed_up_to,
-        caught_up_to: indexed_up_to,
+        // The worker looks whether documents were put off.
+        caught_up_to: if meta.is_empty() {
+            indexed_up_to
+        } else {
+            Etag(0)
+        },
         entry_count: reader.entry_count(),
+        last_indexed: meta.last_batch,
+        error_count: statics::error_count(&transaction).unwrap_or(0),
+        exchange_up_to: meta.exchange_up_to(),
         ..Progress::default()
     })
 }

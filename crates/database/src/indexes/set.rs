@@ -1,4 +1,5 @@
 //! All indexes of a database: opening them, choosing one for a query, making and removing them.
+//! What is asked of those that somebody defined is in `administration`.
 //!
 //! Invariants:
 //! - An index exists when the documents' environment has its definition; directories without one
@@ -7,17 +8,22 @@
 //! - Every worker has ended when the set is dropped.
 
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_query::{Etag, IndexRequirement, Scope};
 use jackdaw_storage::{Environment, Options, WriteTransaction};
 
+use super::automatic::AutoDefinition;
 use super::definition::IndexDefinition;
 use super::index::{Index, IndexInfo};
+use super::statics::{REPLACEMENT_PREFIX, SourceType};
 use super::worker::Worker;
+use crate::changes::Target;
 use crate::database::Core;
 use crate::error::{DatabaseError, OpenError, ReadError, WriteError};
 use crate::snapshot::Snapshot;
@@ -25,14 +31,27 @@ use crate::store::trees::{INDEXES, SETTINGS};
 
 const LAST_NUMBER_KEY: &[u8] = b"last_index_number";
 
+/// See the file head. Dropping it ends the workers, which know the set and do not keep it.
+pub(crate) struct Indexes(Arc<IndexSet>);
+
+impl Deref for Indexes {
+    type Target = IndexSet;
+
+    fn deref(&self) -> &IndexSet {
+        &self.0
+    }
+}
+
 /// See the file head.
-pub(crate) struct Indexes {
+pub(crate) struct IndexSet {
     all: RwLock<Vec<Arc<Index>>>,
     /// Held while indexes are made or removed.
     changing: Mutex<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    documents: Environment,
-    core: Arc<Core>,
+    /// Whether indexes made now begin paused.
+    is_paused: AtomicBool,
+    pub(super) documents: Environment,
+    pub(super) core: Arc<Core>,
     directory: PathBuf,
     options: Options,
 }
@@ -46,22 +65,31 @@ impl Indexes {
         options: Options,
     ) -> Result<Indexes, OpenError> {
         let definitions = load_definitions(&documents)?;
-        let indexes = Indexes {
+        let set = IndexSet {
             all: RwLock::default(),
             changing: Mutex::default(),
             threads: Mutex::default(),
+            is_paused: AtomicBool::new(false),
             documents,
             core,
             directory,
             options,
         };
-        indexes.remove_unknown_directories(&definitions)?;
+        set.remove_unknown_directories(&definitions)?;
+        let indexes = Indexes(Arc::new(set));
         for (number, definition) in definitions {
-            indexes.start(number, definition)?;
+            indexes.0.start(number, definition)?;
         }
         Ok(indexes)
     }
 
+    /// The set, for what makes indexes.
+    pub(crate) fn set(&self) -> &Arc<IndexSet> {
+        &self.0
+    }
+}
+
+impl IndexSet {
     fn remove_unknown_directories(
         &self,
         known: &[(u32, IndexDefinition)],
@@ -85,14 +113,32 @@ impl Indexes {
     }
 
     /// Opens an index and starts its worker.
-    fn start(&self, number: u32, definition: IndexDefinition) -> Result<Arc<Index>, OpenError> {
+    pub(super) fn start(
+        self: &Arc<IndexSet>,
+        number: u32,
+        definition: IndexDefinition,
+    ) -> Result<Arc<Index>, OpenError> {
         let path = self.directory.join(number.to_string());
         let last_etag = self.core.hub.last_etag();
         let vfs = &self.core.vfs;
         let index = Index::open(vfs, path, number, definition, self.options, last_etag)?;
         let index = Arc::new(index);
         let documents = self.documents.clone();
-        let worker = Worker::new(Arc::clone(&index), documents, Arc::clone(&self.core));
+        if index.has_failed() {
+            // Its definition is kept; there is nothing that a worker could do.
+            let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
+            all.push(Arc::clone(&index));
+            return Ok(index);
+        }
+        if self.is_paused.load(Ordering::Relaxed) {
+            index.pause(true, &self.core.hub);
+        }
+        let worker = Worker {
+            index: Arc::clone(&index),
+            documents,
+            core: Arc::clone(&self.core),
+            set: Arc::downgrade(self),
+        };
         let thread = jackdaw_io::spawn(&format!("jd-index-{number}"), move || worker.run());
         let thread = thread.map_err(|error| OpenError::Thread(error.to_string()))?;
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,56 +161,87 @@ impl Indexes {
         let folded = lowercase(name);
         let all = self.all();
         all.into_iter()
-            .find(|index| lowercase(&index.definition.name) == folded)
+            .find(|index| lowercase(index.definition().name()) == folded)
     }
 
     /// The index that answers `requirement` best; `None` when none does.
     pub(crate) fn choose(&self, requirement: &IndexRequirement) -> Option<Arc<Index>> {
-        let answers = |index: &Arc<Index>| {
-            index.definition.is_of(&requirement.scope)
-                && requirement.is_met_by(&index.definition.fields)
-                && !index.has_failed()
-        };
-        let candidates = self.all().into_iter().filter(answers);
-        candidates.max_by_key(|index| {
-            let progress = index.progress();
-            (progress.caught_up_to, index.definition.fields.len())
-        })
+        let candidates = self.all().into_iter().filter_map(|index| {
+            let definition = index.definition();
+            let own = definition.as_auto()?;
+            let answers = own.is_of(&requirement.scope)
+                && requirement.is_met_by(&own.fields)
+                && !index.has_failed();
+            let rank = (index.progress().caught_up_to, own.fields.len());
+            answers.then_some((rank, index))
+        });
+        let best = candidates.max_by_key(|(rank, _)| *rank);
+        best.map(|(_, index)| index)
     }
 
     /// The index that answers `requirement`, made when there is none; whether it was made now.
     pub(crate) fn obtain(
-        &self,
+        self: &Arc<IndexSet>,
         mut requirement: IndexRequirement,
     ) -> Result<(Arc<Index>, bool), DatabaseError> {
         if let Some(index) = self.choose(&requirement) {
             self.remove_superseded(&index)?;
             return Ok((index, false));
         }
-        let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let changing = self.changing();
         if let Some(index) = self.choose(&requirement) {
             return Ok((index, false));
         }
-        for failed in self.all().iter().filter(|index| index.has_failed()) {
+        let is_auto = |index: &Arc<Index>| index.definition().as_auto().is_some();
+        for failed in self
+            .all()
+            .iter()
+            .filter(|index| index.has_failed() && is_auto(index))
+        {
             self.remove(failed)?;
         }
         self.spell_scope(&mut requirement)?;
-        let others = self.all();
+        let others: Vec<_> = self.all().iter().map(|other| other.definition()).collect();
         let same_scope = others
             .iter()
-            .filter(|other| other.definition.is_of(&requirement.scope));
-        if let Some(best) = same_scope.max_by_key(|other| other.definition.fields.len()) {
-            requirement.merge(&best.definition.fields);
+            .filter_map(|other| other.as_auto())
+            .filter(|other| other.is_of(&requirement.scope));
+        if let Some(best) = same_scope.max_by_key(|other| other.fields.len()) {
+            requirement.merge(&best.fields);
         }
-        let definition = IndexDefinition::new(requirement);
+        let definition = IndexDefinition::Auto(AutoDefinition::new(requirement));
+        let index = self.make(definition)?;
+        drop(changing);
+        Ok((index, true))
+    }
+
+    /// Stores a definition under a number of its own and opens its index. The caller holds
+    /// `changing`.
+    pub(super) fn make(
+        self: &Arc<IndexSet>,
+        definition: IndexDefinition,
+    ) -> Result<Arc<Index>, DatabaseError> {
         let stored = definition.clone();
         let number = self
             .documents
             .write(move |transaction| store_definition(transaction, &stored))
             .map_err(WriteError::from)?;
         let index = self.start(number, definition)?;
-        drop(changing);
-        Ok((index, true))
+        index.tell(&self.core.hub, "IndexAdded");
+        Ok(index)
+    }
+
+    pub(super) fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether indexes made from now on begin paused.
+    pub(super) fn pause_new(&self, is_paused: bool) {
+        self.is_paused.store(is_paused, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed)
     }
 
     /// Names the collection as its first document does.
@@ -181,9 +258,16 @@ impl Indexes {
 
     /// Removes the indexes whose queries `index` answers as well, once it has caught up with them.
     fn remove_superseded(&self, index: &Arc<Index>) -> Result<(), DatabaseError> {
+        let definition = index.definition();
+        let Some(own) = definition.as_auto() else {
+            return Ok(());
+        };
         let is_needless = |other: &Arc<Index>| {
-            index.definition.supersedes(&other.definition)
-                && index.is_caught_up(other.progress().caught_up_to)
+            let supersedes = other
+                .definition()
+                .as_auto()
+                .is_some_and(|other| own.supersedes(other));
+            supersedes && index.progress().caught_up_to >= other.progress().caught_up_to
         };
         if !self.all().iter().any(is_needless) {
             return Ok(());
@@ -199,15 +283,20 @@ impl Indexes {
 
     /// Removes the index called `name`; false when there is none.
     pub(crate) fn delete(&self, name: &str) -> Result<bool, DatabaseError> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing();
         match self.find(name) {
-            Some(index) => self.remove(&index).map(|()| true),
+            Some(index) => {
+                if let Some(replacement) = self.find(&replacement_name(name)) {
+                    self.remove(&replacement)?;
+                }
+                self.remove(&index).map(|()| true)
+            }
             None => Ok(false),
         }
     }
 
     /// Removes an index; its files go when its worker and its last query have ended.
-    fn remove(&self, index: &Arc<Index>) -> Result<(), DatabaseError> {
+    pub(super) fn remove(&self, index: &Arc<Index>) -> Result<(), DatabaseError> {
         let key = index.number.to_be_bytes();
         self.documents
             .write(move |transaction| -> Result<(), WriteError> {
@@ -215,20 +304,31 @@ impl Indexes {
                 Ok(())
             })
             .map_err(WriteError::from)?;
+        self.forget(index);
+        index.tell(&self.core.hub, "IndexRemoved");
+        Ok(())
+    }
+
+    /// Closes an index whose definition is gone.
+    pub(super) fn forget(&self, index: &Arc<Index>) {
         {
             let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
             all.retain(|other| other.number != index.number);
         }
         index.delete_on_close();
         index.stop(&self.core.hub);
-        Ok(())
     }
 
     /// Numbers of all indexes.
     pub(crate) fn infos(&self, snapshot: &Snapshot) -> Result<Vec<IndexInfo>, ReadError> {
-        let all = self.all();
-        let info = |index: &Arc<Index>| Ok(index.info(snapshot.last_etag_of(index.scope())?));
-        all.iter().map(info).collect()
+        self.all()
+            .iter()
+            .map(|index| self.info(index, snapshot))
+            .collect()
+    }
+
+    fn info(&self, index: &Arc<Index>, snapshot: &Snapshot) -> Result<IndexInfo, ReadError> {
+        index.info(last_etag_for(index, snapshot)?, snapshot.exchange_index()?)
     }
 
     pub(crate) fn release_resident(&self) {
@@ -238,16 +338,42 @@ impl Indexes {
     }
 
     /// Waits until every index has taken in changes up to `target`; whether all have.
-    pub(crate) fn wait(&self, target: Etag, timeout: std::time::Duration) -> bool {
+    pub(crate) fn wait(&self, target: Target, timeout: std::time::Duration) -> bool {
         let deadline = std::time::Instant::now() + timeout;
         self.all()
             .iter()
-            .filter(|index| !index.has_failed())
+            .filter(|index| !index.has_failed() && !index.is_replacement())
             .all(|index| {
                 let left = deadline.saturating_duration_since(std::time::Instant::now());
                 index.wait(target, left, &self.core.hub)
             })
     }
+}
+
+/// Etag of the last change that counts for an index.
+fn last_etag_for(index: &Index, snapshot: &Snapshot) -> Result<Etag, ReadError> {
+    let Some(programs) = index.programs() else {
+        return snapshot.last_etag_of(index.definition().scope());
+    };
+    if programs.source_type() != SourceType::Documents {
+        return Ok(snapshot.last_etag());
+    }
+    let Some(collections) = programs.collections() else {
+        return snapshot.last_etag_of(&Scope::All);
+    };
+    let mut last = Etag(0);
+    for name in collections
+        .into_iter()
+        .chain(programs.referenced().iter().cloned())
+    {
+        last = last.max(snapshot.last_etag_of(&Scope::Collection(name))?);
+    }
+    Ok(last)
+}
+
+/// The name of the index that is to replace another.
+pub(super) fn replacement_name(name: &str) -> String {
+    format!("{REPLACEMENT_PREFIX}{name}")
 }
 
 impl Drop for Indexes {

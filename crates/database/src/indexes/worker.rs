@@ -1,236 +1,149 @@
-//! The thread of an index: takes changes of documents in, batch by batch.
+//! The thread of an index: waits for changes and takes them in, one step after another.
 //!
-//! Each worker steers itself: batches grow while they are quick and shrink when they take long, and
-//! few changes are left to gather for a moment, since queries evaluate what is behind the index
-//! themselves.
-//!
-//! Invariants:
-//! - The position stored with a batch is that of the last change looked at, in the order of etags.
+//! One for each index, so that a slow one never holds another up. Few changes are left to gather
+//! for a moment, unless somebody waits.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use jackdaw_query::{DocumentNumber, Etag, add_terms};
-use jackdaw_search::{Batch, EntryId, FieldSlot, IndexError, IndexReader, IndexWriter};
-use jackdaw_storage::{CommitError, Environment, StorageError};
+use jackdaw_query::Etag;
+use jackdaw_storage::Environment;
 
-use super::index::Index;
+use super::automatic_worker::AutoWorker;
+use super::index::{Index, IndexStatus};
+use super::set::IndexSet;
+use super::statics::{Priority, StaticWorker};
+use super::step::StepError;
+use crate::changes::Target;
 use crate::database::Core;
 use crate::error::ReadError;
-use crate::snapshot::Snapshot;
 
-/// Documents of a batch, at least and at most.
-const DOCUMENTS_MIN: usize = 256;
-const DOCUMENTS_MAX: usize = 32 * 1024;
-/// Bytes of documents read for one batch.
-const READ_BYTES_MAX: usize = 64 << 20;
-/// Bytes of terms in one batch; the writer needs about twice as much beside.
-const TERM_BYTES_MAX: usize = 32 << 20;
-/// A batch should take about this long.
-const BATCH_NANOS_TARGET: u64 = 500_000_000;
-/// How long a few changes may gather.
+/// How long a few changes may gather, by priority.
 const GATHER: Duration = Duration::from_millis(10);
+const GATHER_LOW: Duration = Duration::from_millis(200);
 /// So many etags are not few.
 const GATHER_ETAGS_MAX: u64 = 512;
-/// Changes outside the scope move the stored position only in steps of this many.
-const IDLE_ETAGS_MAX: u64 = 1024;
 /// Wait after an error that may pass, such as a full disk.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// See the file head.
+/// What the thread needs to begin.
 pub(super) struct Worker {
-    index: Arc<Index>,
-    documents: Environment,
-    core: Arc<Core>,
-    batch: Batch,
-    slots: Vec<FieldSlot>,
-    writer: IndexWriter,
-    documents_max: usize,
-    /// Everything up to here was looked at.
-    seen: Etag,
+    pub(super) index: Arc<Index>,
+    pub(super) documents: Environment,
+    pub(super) core: Arc<Core>,
+    /// Where an index that replaces another is put in its place.
+    pub(super) set: Weak<IndexSet>,
 }
 
-/// Why a step failed.
-#[derive(Debug, thiserror::Error)]
-enum StepError {
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    #[error(transparent)]
-    Index(#[from] IndexError),
-    #[error(transparent)]
-    Commit(#[from] CommitError),
+enum Steps {
+    Auto(Box<AutoWorker>),
+    Static(Box<StaticWorker>),
 }
 
-impl From<StorageError> for StepError {
-    fn from(error: StorageError) -> StepError {
-        StepError::Read(error.into())
+impl Steps {
+    fn step(&mut self) -> Result<bool, StepError> {
+        match self {
+            Steps::Auto(worker) => worker.step(),
+            Steps::Static(worker) => worker.step(),
+        }
     }
-}
 
-impl StepError {
-    /// Whether trying again can help.
-    fn may_pass(&self) -> bool {
-        let storage = match self {
-            StepError::Read(ReadError::Storage(error)) => error,
-            StepError::Index(IndexError::Storage(error)) => error,
-            StepError::Commit(CommitError::NotCommitted(error)) => error,
-            _ => return false,
-        };
-        matches!(
-            storage,
-            StorageError::Full | StorageError::Io { .. } | StorageError::Limit { .. }
-        )
+    fn seen(&self) -> Etag {
+        match self {
+            Steps::Auto(worker) => worker.seen,
+            Steps::Static(worker) => worker.seen,
+        }
+    }
+
+    /// Whether a change of compare-exchange waits.
+    fn awaits_exchange(&self, last: u64) -> bool {
+        match self {
+            Steps::Auto(_) => false,
+            Steps::Static(worker) => worker.uses_exchange() && worker.exchange_seen != last,
+        }
     }
 }
 
 impl Worker {
-    pub(super) fn new(index: Arc<Index>, documents: Environment, core: Arc<Core>) -> Worker {
-        let seen = index.progress().indexed_up_to;
-        Worker {
-            index,
-            documents,
-            core,
-            batch: Batch::new(),
-            slots: Vec::new(),
-            writer: IndexWriter::new(),
-            documents_max: DOCUMENTS_MIN,
-            seen,
+    /// Works until the index is stopped or fails for good.
+    pub(super) fn run(self) {
+        match self.begin() {
+            Ok(steps) => self.work(steps),
+            Err(error) => self.index.fail(&error.to_string()),
         }
     }
 
-    /// Works until the index is stopped or fails for good.
-    pub(super) fn run(mut self) {
-        if let Err(error) = self.declare_fields() {
-            return self.index.fail(&error.to_string());
+    fn begin(&self) -> Result<Steps, StepError> {
+        let (index, documents) = (Arc::clone(&self.index), self.documents.clone());
+        let core = Arc::clone(&self.core);
+        let definition = index.definition();
+        if let Some(definition) = definition.as_auto() {
+            let worker = AutoWorker::new(index, definition, documents, core)?;
+            return Ok(Steps::Auto(Box::new(worker)));
         }
-        while !self.index.is_stopping() {
-            match self.step() {
+        let programs = index.programs().cloned();
+        let programs = programs.ok_or_else(|| ReadError::damaged("the maps of an index"))?;
+        let worker = StaticWorker::new(index, documents, core, programs)?;
+        Ok(Steps::Static(Box::new(worker)))
+    }
+
+    fn work(&self, mut steps: Steps) {
+        let (index, hub) = (&self.index, &self.core.hub);
+        while !index.is_stopping() {
+            if index.status() != IndexStatus::Running {
+                hub.wait(None, |_| {
+                    index.is_stopping() || index.status() == IndexStatus::Running
+                });
+                continue;
+            }
+            match steps.step() {
                 Ok(true) => {}
-                Ok(false) => self.rest(),
-                Err(error) if error.may_pass() => {
-                    let index = &self.index;
-                    tracing::warn!(index = %index.definition.name, %error, "retrying");
-                    self.core.hub.wait(Some(RETRY), |_| index.is_stopping());
+                Ok(false) => {
+                    self.replace_if_due();
+                    self.rest(&steps);
                 }
-                Err(error) => return self.index.fail(&error.to_string()),
+                Err(error) if error.may_pass() => {
+                    tracing::warn!(index = index.definition().name(), %error, "retrying");
+                    hub.wait(Some(RETRY), |_| index.is_stopping());
+                }
+                Err(error) => return index.fail(&error.to_string()),
             }
         }
     }
 
-    fn declare_fields(&mut self) -> Result<(), IndexError> {
-        for field in &self.index.definition.fields {
-            let slot = self.batch.field(&field.name(), field.options())?;
-            self.slots.push(slot);
+    /// Puts an index that replaces another in its place once it has come as far as the documents.
+    fn replace_if_due(&self) {
+        let index = &self.index;
+        if !index.is_replacement() || !index.is_caught_up(self.core.hub.target()) {
+            return;
         }
-        Ok(())
+        let Some(set) = self.set.upgrade() else {
+            return;
+        };
+        if let Err(error) = set.put_in_place(index) {
+            tracing::warn!(index = index.definition().name(), %error, "not replaced yet");
+        }
     }
 
     /// Waits for changes, and lets few of them gather unless somebody waits.
-    fn rest(&self) {
-        let (index, seen) = (&self.index, self.seen);
+    fn rest(&self, steps: &Steps) {
+        let (index, seen) = (&self.index, steps.seen());
         let hub = &self.core.hub;
-        hub.wait(None, |last| last > seen || index.is_stopping());
-        hub.wait(Some(GATHER), |last| {
+        let is_called = |last: Target| {
             index.is_stopping()
-                || index.is_awaited()
-                || last.0.saturating_sub(seen.0) >= GATHER_ETAGS_MAX
-        });
-    }
-
-    /// Takes one batch in; whether there may be more to do at once.
-    fn step(&mut self) -> Result<bool, StepError> {
-        let started = self.core.vfs.monotonic_nanos();
-        let after = self.index.progress().indexed_up_to;
-        self.batch.clear();
-        let (up_to, is_all) = {
-            let snapshot = Snapshot::new(self.documents.read()?, Arc::clone(&self.core))?;
-            let filled = self.fill(&snapshot, after.max(self.seen))?;
-            filled.map_or((snapshot.last_etag(), true), |up_to| (up_to, false))
+                || index.status() != IndexStatus::Running
+                || steps.awaits_exchange(last.exchange)
         };
-        let count = self.batch.len();
-        if count == 0 && is_all && up_to.0.saturating_sub(after.0) < IDLE_ETAGS_MAX {
-            self.seen = up_to;
-            self.index.update(|progress| progress.caught_up_to = up_to);
-            return Ok(false);
-        }
-        self.apply(up_to)?;
-        self.seen = up_to;
-        let elapsed = self.core.vfs.monotonic_nanos().saturating_sub(started);
-        self.steer(count, elapsed);
-        Ok(!is_all)
-    }
-
-    /// Puts the changes behind `after` into the batch; gives the position when it is full before
-    /// they are all in.
-    fn fill(&mut self, snapshot: &Snapshot, after: Etag) -> Result<Option<Etag>, StepError> {
-        let scope = self.index.scope();
-        let mut changed = snapshot.changed(scope, after)?;
-        let mut removed = snapshot.removed(scope, after)?;
-        let mut next_changed = changed.next().transpose()?;
-        let mut next_removed = removed.next().transpose()?;
-        let mut read_bytes = 0;
-        let mut up_to = after;
-        loop {
-            let takes_changed = match (next_changed, next_removed) {
-                (None, None) => return Ok(None),
-                (Some((changed, _)), Some((removed, _))) => changed < removed,
-                (changed, _) => changed.is_some(),
-            };
-            if self.batch.len() >= self.documents_max
-                || read_bytes >= READ_BYTES_MAX
-                || self.batch.len_bytes() >= TERM_BYTES_MAX
-                || self.index.is_stopping()
-            {
-                return Ok(Some(up_to));
-            }
-            if let Some((etag, number)) = next_changed.filter(|_| takes_changed) {
-                read_bytes += self.put(snapshot, number)?;
-                up_to = etag;
-                next_changed = changed.next().transpose()?;
-            } else if let Some((etag, number)) = next_removed {
-                self.batch.delete(EntryId::from(number))?;
-                up_to = etag;
-                next_removed = removed.next().transpose()?;
-            }
-        }
-    }
-
-    /// Puts the terms of a document into the batch; gives the bytes read.
-    fn put(&mut self, snapshot: &Snapshot, number: DocumentNumber) -> Result<usize, StepError> {
-        let damaged = || ReadError::damaged_document("an entry for a document", number);
-        let row = snapshot.load(number)?.ok_or_else(damaged)?;
-        let document = row.stored();
-        let mut terms = self.batch.put(EntryId::from(number))?;
-        for (field, slot) in self.index.definition.fields.iter().zip(&self.slots) {
-            add_terms(&document, field, *slot, &mut terms);
-        }
-        Ok(document.body.as_bytes().len())
-    }
-
-    fn apply(&mut self, up_to: Etag) -> Result<(), StepError> {
-        let environment = &self.index.environment;
-        let mut transaction = environment.begin_write()?;
-        self.writer
-            .apply(&mut transaction, &self.batch, Some(up_to.0))?;
-        transaction.commit()?;
-        let transaction = environment.read()?;
-        let reader = IndexReader::open(&transaction)?;
-        let now = self.core.now();
-        self.index.update(|progress| {
-            progress.indexed_up_to = up_to;
-            progress.caught_up_to = up_to;
-            progress.last_indexed = Some(now);
-            progress.entry_count = reader.map_or(0, |reader| reader.entry_count());
+        hub.wait(None, |last| last.etag > seen || is_called(last));
+        let gather = match index.definition().as_static().map(|own| own.priority) {
+            Some(Priority::High) => return,
+            Some(Priority::Low) => GATHER_LOW,
+            _ => GATHER,
+        };
+        hub.wait(Some(gather), |last| {
+            index.is_awaited()
+                || last.etag.0.saturating_sub(seen.0) >= GATHER_ETAGS_MAX
+                || is_called(last)
         });
-        Ok(())
-    }
-
-    /// Chooses the size of the next batch.
-    fn steer(&mut self, count: usize, elapsed_nanos: u64) {
-        if elapsed_nanos > 2 * BATCH_NANOS_TARGET {
-            self.documents_max = (self.documents_max / 2).max(DOCUMENTS_MIN);
-        } else if count >= self.documents_max && elapsed_nanos < BATCH_NANOS_TARGET {
-            self.documents_max = (self.documents_max * 2).min(DOCUMENTS_MAX);
-        }
     }
 }

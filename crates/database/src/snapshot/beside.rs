@@ -6,9 +6,12 @@ use super::view::Snapshot;
 use crate::command::CounterValue;
 use crate::error::ReadError;
 use crate::exchange::ExchangeValue;
-use crate::store::trees::{COUNTERS, EXCHANGE, SETTINGS, number_key, tree};
-use crate::store::{CounterRecord, ExchangeRecord, counter_key, guard_key, last_exchange_index};
-use jackdaw_query::DocumentNumber;
+use crate::store::trees::{COUNTERS, EXCHANGE, SERIES, SETTINGS, number_key, tree};
+use crate::store::{
+    CounterRecord, ExchangeRecord, SeriesRecord, counter_key, guard_key, last_exchange_index,
+};
+use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_storage::{Key, StorageError};
 
 impl Snapshot {
     /// Counters of a document by name; `None` for those it does not have. Names are given back as
@@ -51,6 +54,26 @@ impl Snapshot {
             })
         };
         counters.prefix(&number_key(number))?.map(read).collect()
+    }
+
+    /// Documents of which a counter changed after `after`. Looks at all counters.
+    pub(crate) fn counters_after(&self, after: Etag) -> Result<Vec<DocumentNumber>, ReadError> {
+        let Some(counters) = self.transaction.tree(COUNTERS)? else {
+            return Ok(Vec::new());
+        };
+        owners(counters.iter()?, |value| {
+            Ok(CounterRecord::decode(value)?.etag > after)
+        })
+    }
+
+    /// Documents of which a time series changed after `after`. Looks at all time series.
+    pub(crate) fn series_after(&self, after: Etag) -> Result<Vec<DocumentNumber>, ReadError> {
+        let Some(series) = self.transaction.tree(SERIES)? else {
+            return Ok(Vec::new());
+        };
+        owners(series.iter()?, |value| {
+            Ok(SeriesRecord::decode(value)?.etag > after)
+        })
     }
 
     /// Number of counters of all documents. O(1).
@@ -117,6 +140,29 @@ impl Snapshot {
         let exchange = self.transaction.tree(EXCHANGE)?;
         Ok(exchange.map_or(0, |exchange| exchange.len()))
     }
+}
+
+/// The documents whose numbers begin the keys of entries that are wanted, each once.
+fn owners<'t>(
+    entries: impl Iterator<Item = Result<(Key<'t>, &'t [u8]), StorageError>>,
+    is_wanted: impl Fn(&[u8]) -> Result<bool, ReadError>,
+) -> Result<Vec<DocumentNumber>, ReadError> {
+    let mut numbers: Vec<DocumentNumber> = Vec::new();
+    for entry in entries {
+        let (key, value) = entry?;
+        if !is_wanted(value)? {
+            continue;
+        }
+        let key = key.to_vec();
+        let owner = key
+            .first_chunk()
+            .map(|bytes| DocumentNumber(u64::from_be_bytes(*bytes)));
+        let owner = owner.ok_or_else(|| ReadError::damaged("a key of a counter or time series"))?;
+        if numbers.last() != Some(&owner) {
+            numbers.push(owner);
+        }
+    }
+    Ok(numbers)
 }
 
 fn exchange_value(bytes: &[u8]) -> Result<ExchangeValue, ReadError> {

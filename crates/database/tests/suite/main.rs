@@ -2,7 +2,8 @@
 //!
 //! `model` compares with plain maps over random changes, reopening and power loss; `documents`
 //! proves single facts about changes and listings; `sets` about databases as a whole; `imports`
-//! about bulk import, `queries` about indexes, `beside` about what documents have beside their
+//! about bulk import, `queries` about automatic indexes, `static_indexes` about those that somebody
+//! defined, `beside` about what documents have beside their
 //! bodies, revisions and compare-exchange, `backups` about backups of a data directory.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
@@ -15,3 +16,4 @@ mod imports;
 mod model;
 mod queries;
 mod sets;
+mod static_indexes;

@@ -46,7 +46,10 @@ fn query(database: &Database, text: &str) -> (QueryResult, Vec<String>) {
 
 fn index_names(database: &Database) -> Vec<String> {
     let infos = database.indexes().unwrap();
-    infos.into_iter().map(|info| info.definition.name).collect()
+    infos
+        .into_iter()
+        .map(|info| info.name().to_owned())
+        .collect()
 }
 
 #[test]

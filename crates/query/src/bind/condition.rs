@@ -9,6 +9,7 @@ use std::ops::Bound;
 use jackdaw_base::time::UnixTicks;
 
 use super::method::Method;
+use super::query::IndexSchema;
 use crate::error::QueryError;
 use crate::fields::{FieldKind, FieldPath, IndexField};
 use crate::parameters::{Parameters, Resolved};
@@ -26,6 +27,8 @@ pub(super) struct Binder<'q, 'p> {
     pub(super) exact: bool,
     /// The query names an index with a definition of its own: fields are those of its definition.
     pub(super) is_named: bool,
+    /// The named index that the query is over; its fields say themselves how they are kept.
+    pub(super) schema: Option<&'q dyn IndexSchema>,
 }
 
 impl<'q, 'p: 'q> Binder<'q, 'p> {
@@ -131,11 +134,15 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
     }
 
     fn path_field(&self, path: &Path) -> Field {
-        Field::Values(IndexField {
-            path: FieldPath::new(path, self.alias),
-            kind: match self.exact && !self.is_named {
-                true => FieldKind::Exact,
-                false => FieldKind::Plain,
+        let path = FieldPath::new(path, self.alias);
+        Field::Values(match self.schema {
+            Some(schema) => schema.field(path.as_str()),
+            None => IndexField {
+                path,
+                kind: match self.exact && !self.is_named {
+                    true => FieldKind::Exact,
+                    false => FieldKind::Plain,
+                },
             },
         })
     }
@@ -356,7 +363,11 @@ fn all_in(field: &Field, values: &[Resolved<'_>]) -> Predicate {
 /// of it, because clients write fractions of different length.
 fn spellings(field: &Field, text: &str) -> Vec<Box<str>> {
     let itself = field.fold(text);
-    let is_plain = |field: &IndexField| field.kind == FieldKind::Plain;
+    let is_plain = |field: &IndexField| match &field.kind {
+        FieldKind::Plain => true,
+        FieldKind::Named(options) => options.analyzer.folds(),
+        FieldKind::Exact | FieldKind::Search | FieldKind::Point(_) | FieldKind::Shape => false,
+    };
     if !matches!(field, Field::Values(field) if is_plain(field)) {
         return vec![itself];
     }

@@ -294,6 +294,7 @@ pub(crate) fn setup_facets(document: &StoredDocument<'_>) -> Result<Vec<Facet>, 
                 parameters: Parameters::NONE,
                 exact: false,
                 is_named: true,
+                schema: None,
             };
             let condition = query.condition.as_ref();
             let predicate = condition.map(|range| binder.predicate(range)).transpose()?;

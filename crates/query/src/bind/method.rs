@@ -191,15 +191,15 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
             ));
         };
         // A named index says itself what its fields are.
-        let kind = if self.is_named {
-            FieldKind::Plain
-        } else {
-            kind
+        let field = match (&field.kind, self.is_named) {
+            (FieldKind::Named(_), _) => field,
+            (_, true) => IndexField::plain(field.path),
+            (_, false) => IndexField { kind, ..field },
         };
-        let field = IndexField { kind, ..field };
-        let options = match self.is_named {
-            true => FieldOptions::new(Analyzer::Standard),
-            false => field.options(),
+        let options = match (&field.kind, self.is_named) {
+            (FieldKind::Named(options), _) => *options,
+            (_, true) => FieldOptions::new(Analyzer::Standard),
+            (_, false) => field.options(),
         };
         Ok((field, options))
     }

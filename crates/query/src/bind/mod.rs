@@ -20,4 +20,4 @@ mod when;
 mod tests;
 
 pub(crate) use facet::{FacetItem, setup_facets};
-pub use query::{BoundQuery, IndexRequirement, bind};
+pub use query::{BoundQuery, IndexRequirement, IndexSchema, bind, bind_over};

@@ -18,7 +18,7 @@ use crate::highlight::Highlight;
 use crate::order::{OrderKey, OrderSource};
 use crate::parameters::{Parameters, Resolved};
 use crate::predicate::{Field, Predicate};
-use crate::project::Projection;
+use crate::project::{Projection, ProjectionBehavior};
 use crate::scripted::{Load, ScriptCall};
 use crate::source::Scope;
 use crate::syntax::{Expression, Limit, Query, SourceName, Value};
@@ -32,6 +32,7 @@ pub struct BoundQuery {
     pub(crate) filter: Option<Filter>,
     pub(crate) order: Vec<OrderKey>,
     pub(crate) projection: Projection,
+    pub(crate) projection_behavior: ProjectionBehavior,
     pub(crate) distinct: bool,
     pub(crate) include: Vec<FieldPath>,
     /// Texts to show around what was found.
@@ -64,29 +65,53 @@ pub struct IndexRequirement {
     pub fields: Vec<IndexField>,
 }
 
+/// How a named index keeps its fields, for queries over it.
+pub trait IndexSchema {
+    /// The field with this name. One that the index does not have is refused when the query is
+    /// planned.
+    fn field(&self, name: &str) -> IndexField;
+}
+
 /// Gives `query` its meaning with these parameters.
 ///
 /// # Errors
 /// Every variant of [`QueryError`] that is about the text: the query has no meaning, or this
 /// version does not execute it.
 pub fn bind(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, QueryError> {
+    bind_over(query, parameters, None)
+}
+
+/// [`bind`] for a query over a named index: its fields have names and are no paths of documents.
+///
+/// # Errors
+/// As [`bind`].
+pub fn bind_over(
+    query: &Query,
+    parameters: Parameters<'_>,
+    schema: Option<&dyn IndexSchema>,
+) -> Result<BoundQuery, QueryError> {
     refuse_clauses(query)?;
     if query.group_by.is_empty() {
-        return bind_plain(query, parameters);
+        return bind_plain(query, parameters, schema);
     }
     let (grouping, over_groups) = bind_group(query)?;
-    let mut bound = bind_plain(&over_groups, parameters)?;
+    let mut bound = bind_plain(&over_groups, parameters, None)?;
     bound.grouping = Some(grouping);
     Ok(bound)
 }
 
-fn bind_plain(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, QueryError> {
+fn bind_plain(
+    query: &Query,
+    parameters: Parameters<'_>,
+    schema: Option<&dyn IndexSchema>,
+) -> Result<BoundQuery, QueryError> {
     let binder = Binder {
         alias: query.from.alias.as_deref(),
         parameters,
         exact: false,
         // Automatic indexes keep their fields apart by kind, others by name alone.
         is_named: matches!(&query.from.source, SourceName::Index(name) if !is_automatic(name)),
+        schema,
     };
     let predicate = match &query.condition {
         Some(condition) => binder.predicate(condition)?,
@@ -106,6 +131,13 @@ fn bind_plain(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, Q
     let mut order = bind_order(&binder, &query.order_by)?;
     if order.is_empty() && predicate.has_boost() {
         order.push(OrderKey::score());
+    }
+    if schema.is_some() {
+        for key in &mut order {
+            if let OrderSource::Field(path) = &mut key.source {
+                *path = FieldPath::of_name(path.as_str());
+            }
+        }
     }
     let (mut include, mut highlights) = (Vec::new(), Vec::new());
     let (mut has_explanations, mut has_timings) = (false, false);
@@ -133,6 +165,7 @@ fn bind_plain(query: &Query, parameters: Parameters<'_>) -> Result<BoundQuery, Q
         filter,
         order,
         projection,
+        projection_behavior: ProjectionBehavior::Default,
         distinct,
         include,
         highlights,
@@ -156,6 +189,13 @@ impl BoundQuery {
     pub fn with_page(mut self, start: Option<u64>, page_size: Option<u64>) -> BoundQuery {
         self.request_skip = start;
         self.request_take = page_size;
+        self
+    }
+
+    /// Says where the values of chosen fields come from.
+    #[must_use]
+    pub fn with_projection(mut self, behavior: ProjectionBehavior) -> BoundQuery {
+        self.projection_behavior = behavior;
         self
     }
 
@@ -291,7 +331,7 @@ fn label(field: &IndexField) -> String {
         FieldKind::Exact => format!("Exact({path})"),
         FieldKind::Search => format!("Search({path})"),
         FieldKind::Plain if crate::syntax::is_reserved(path) => format!("'{path}'"),
-        FieldKind::Plain => path.to_owned(),
+        FieldKind::Plain | FieldKind::Named(_) => path.to_owned(),
         FieldKind::Point(longitude) => format!("Spatial.point({path}|{longitude})"),
         FieldKind::Shape => format!("Spatial.wkt({path})"),
     }

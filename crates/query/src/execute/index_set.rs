@@ -240,7 +240,13 @@ impl<S: Source> IndexSets<'_, S> {
         let mut set = SetBuilder::new(LAST);
         let mut add = |id: &str| -> Result<(), QueryError> {
             if let Some(found) = self.source.document_by_id(id).map_err(QueryError::Source)? {
-                set.add(found.number.into());
+                for entry in self
+                    .source
+                    .entries_of(found.number)
+                    .map_err(QueryError::Source)?
+                {
+                    set.add(entry);
+                }
             }
             Ok(())
         };
@@ -270,7 +276,13 @@ impl<S: Source> IndexSets<'_, S> {
                             return ControlFlow::Break(());
                         }
                         if text_passes_folded(test, id) {
-                            set.add(number.into());
+                            match self.source.entries_of(number) {
+                                Ok(entries) => entries.into_iter().for_each(|entry| set.add(entry)),
+                                Err(error) => {
+                                    stopped = Err(QueryError::Source(error));
+                                    return ControlFlow::Break(());
+                                }
+                            }
                         }
                         ControlFlow::Continue(())
                     })

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_document::{DocumentBuf, Value};
 use jackdaw_search::Scores;
+use rustc_hash::FxHashSet;
 
 use super::score::Parts;
 use super::{ExecuteOptions, Outcome, RowSink};
@@ -17,11 +18,11 @@ use crate::error::QueryError;
 use crate::filter;
 use crate::plan::Plan;
 use crate::project::{
-    Projection, for_each_id, write_document, write_fields, write_made_row, write_projection,
-    write_scored_document,
+    Kept, Projection, for_each_id, write_document, write_fields, write_made_row, write_projection,
+    write_result, write_scored_document,
 };
 use crate::scripted::{Made, Returned, Scripted, load_all};
-use crate::source::{DocumentNumber, Source, StoredDocument};
+use crate::source::{DocumentNumber, IndexRows, Source, StoredDocument};
 
 /// Memory of one remembered row beside its bytes: the set's slot and the allocation.
 const REMEMBERED_ROW_BYTES: usize = 48;
@@ -32,6 +33,9 @@ const CHECK_MATCHES: u64 = 256;
 pub(super) struct Rows<'r, S> {
     query: &'r BoundQuery,
     is_from_index: bool,
+    rows: IndexRows,
+    /// Documents given already, of which an index with fan-out may have further entries.
+    given: FxHashSet<u64>,
     source: &'r S,
     options: &'r ExecuteOptions<'r>,
     sink: &'r mut dyn RowSink,
@@ -64,6 +68,8 @@ impl<'r, S: Source> Rows<'r, S> {
         Rows {
             query,
             is_from_index: plan.uses_index(),
+            rows: plan.rows,
+            given: FxHashSet::default(),
             source,
             options,
             sink,
@@ -111,16 +117,16 @@ impl<'r, S: Source> Rows<'r, S> {
     }
 
     /// The score that a row shows: rows that no index found have 0.
-    fn score(&self, document: &StoredDocument<'_>) -> Option<f64> {
+    fn score(&self, number: DocumentNumber) -> Option<f64> {
         match &self.scores {
-            Some(scores) => Some(scores.get(document.number.into())),
+            Some(scores) => Some(scores.get(number.into())),
             None => (!self.is_from_index).then_some(0.0),
         }
     }
 
     /// How many matches this stage needs at most; `None` when it cannot know.
     pub(super) fn wanted(&self) -> Option<u64> {
-        match self.query.filter.is_some() || self.query.distinct {
+        match self.query.filter.is_some() || self.query.distinct || self.joins_entries() {
             true => None,
             false => Some(self.skip.saturating_add(self.take)),
         }
@@ -147,13 +153,18 @@ impl<'r, S: Source> Rows<'r, S> {
             self.options.check()?;
         }
         let is_passed = self.position < self.skip;
-        if is_passed && self.query.filter.is_none() && !self.query.distinct {
+        let needs_document =
+            self.query.filter.is_some() || self.query.distinct || self.joins_entries();
+        if is_passed && !needs_document {
             self.position += 1;
             return Ok(ControlFlow::Continue(()));
         }
         let source = self.source;
-        match source.document(number).map_err(QueryError::Source)? {
-            Some(document) => self.push_document(&document)?,
+        match source.row(number).map_err(QueryError::Source)? {
+            Some(document) if self.joins_entries() && !self.given.insert(document.number.0) => {
+                self.outcome.skipped_results += 1;
+            }
+            Some(document) => self.push_document(&document, number)?,
             // The snapshot holds every document its numbers name.
             None => return Ok(ControlFlow::Continue(())),
         }
@@ -164,7 +175,28 @@ impl<'r, S: Source> Rows<'r, S> {
         })
     }
 
-    fn push_document(&mut self, document: &StoredDocument<'_>) -> Result<(), QueryError> {
+    /// Whether several entries of one document are one match: rows are documents then, not what
+    /// the index has of them.
+    fn joins_entries(&self) -> bool {
+        self.rows == IndexRows::Entries { has_fan_out: true }
+            && !matches!(self.query.projection, Projection::Fields(_))
+    }
+
+    /// What the index keeps of a match beside its document.
+    fn kept(&self, number: DocumentNumber) -> Result<Option<StoredDocument<'r>>, QueryError> {
+        let is_wanted = matches!(self.rows, IndexRows::Entries { .. })
+            && matches!(self.query.projection, Projection::Fields(_));
+        match is_wanted {
+            true => self.source.document(number).map_err(QueryError::Source),
+            false => Ok(None),
+        }
+    }
+
+    fn push_document(
+        &mut self,
+        document: &StoredDocument<'_>,
+        number: DocumentNumber,
+    ) -> Result<(), QueryError> {
         if let Some(filter) = &self.query.filter {
             self.outcome.scanned_results += 1;
             if !filter::passes(filter, document) {
@@ -179,14 +211,15 @@ impl<'r, S: Source> Rows<'r, S> {
             true => self.make(document)?,
             false => Made::default(),
         };
-        if self.query.distinct && !self.remember(document, &made)? {
+        let entry = self.kept(number)?;
+        if self.query.distinct && !self.remember(document, &made, entry.as_ref())? {
             self.outcome.skipped_results += u64::from(!is_passed);
             return Ok(());
         }
         if !is_wanted {
             return Ok(());
         }
-        self.give(document, &made)?;
+        self.give(document, number, &made, entry.as_ref())?;
         self.note_beside(document);
         self.note_includes(document);
         Ok(())
@@ -207,20 +240,46 @@ impl<'r, S: Source> Rows<'r, S> {
         Ok(Made { loaded, value })
     }
 
-    fn give(&mut self, document: &StoredDocument<'_>, made: &Made<'_>) -> Result<(), QueryError> {
+    fn give(
+        &mut self,
+        document: &StoredDocument<'_>,
+        number: DocumentNumber,
+        made: &Made<'_>,
+        entry: Option<&StoredDocument<'_>>,
+    ) -> Result<(), QueryError> {
         self.buffer.clear();
         match &self.query.projection {
             Projection::Nothing | Projection::Facets(_) | Projection::Suggestions(_) => {}
+            Projection::Document if self.rows == IndexRows::Results => {
+                write_result(document, &mut self.buffer);
+            }
             Projection::Document => {
                 let scores = self.scores.as_ref();
-                let score = scores.map(|scores| scores.get(document.number.into()));
+                let score = scores.map(|scores| scores.get(number.into()));
                 write_scored_document(document, score, &mut self.buffer);
             }
             Projection::Fields(outputs) => {
-                let score = self.score(document);
-                write_projection(outputs, document, made, score, &mut self.buffer);
+                let score = self.score(number);
+                let is_stored = |name: &str| self.source.is_stored(name);
+                let kept = entry.map(|entry| Kept {
+                    values: entry.body.root(),
+                    is_stored: &is_stored,
+                    behavior: self.query.projection_behavior,
+                });
+                if let Some(path) = kept
+                    .as_ref()
+                    .and_then(|kept| kept.missing(outputs, document))
+                {
+                    return Err(QueryError::invalid(format!(
+                        "The field '{}' could not be projected from where the query wants it: \
+                         store it in the index, or project it from the document",
+                        path.as_str()
+                    )));
+                }
+                let out = &mut self.buffer;
+                write_projection(outputs, document, made, kept.as_ref(), score, out);
             }
-            Projection::Script => return self.give_made(document, made),
+            Projection::Script => return self.give_made(document, number, made),
         }
         self.give_buffer(document)
     }
@@ -237,6 +296,7 @@ impl<'r, S: Source> Rows<'r, S> {
     fn give_made(
         &mut self,
         document: &StoredDocument<'_>,
+        number: DocumentNumber,
         made: &Made<'_>,
     ) -> Result<(), QueryError> {
         let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);
@@ -254,7 +314,7 @@ impl<'r, S: Source> Rows<'r, S> {
                 )));
             };
             self.buffer.clear();
-            let score = self.score(document);
+            let score = self.score(number);
             write_made_row(row, document, score, &mut self.buffer);
             self.give_buffer(document)?;
         }
@@ -266,6 +326,7 @@ impl<'r, S: Source> Rows<'r, S> {
         &mut self,
         document: &StoredDocument<'_>,
         made: &Made<'_>,
+        entry: Option<&StoredDocument<'_>>,
     ) -> Result<bool, QueryError> {
         self.buffer.clear();
         match &self.query.projection {
@@ -276,7 +337,13 @@ impl<'r, S: Source> Rows<'r, S> {
                 document.body.root().write_json(&mut self.buffer);
             }
             Projection::Fields(outputs) => {
-                write_fields(outputs, document, made, &mut self.buffer);
+                let is_stored = |name: &str| self.source.is_stored(name);
+                let kept = entry.map(|entry| Kept {
+                    values: entry.body.root(),
+                    is_stored: &is_stored,
+                    behavior: self.query.projection_behavior,
+                });
+                write_fields(outputs, document, made, kept.as_ref(), &mut self.buffer);
             }
             Projection::Script => {
                 let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);

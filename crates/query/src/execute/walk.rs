@@ -25,7 +25,7 @@ use super::rows::Rows;
 use crate::error::QueryError;
 use crate::order::{Computed, OrderKey, OrderSource, SortValue};
 use crate::plan::{Plan, walk_of};
-use crate::source::{Scope, Source};
+use crate::source::{IndexRows, Scope, Source};
 
 /// Looks at the interrupt flag once in so many terms.
 const CHECK_TERMS: u64 = 256;
@@ -87,6 +87,10 @@ pub(super) fn stream_ids<S: Source>(
     wanted: u64,
     rows: &mut Rows<'_, S>,
 ) -> Result<bool, QueryError> {
+    // Ids lead to documents, not to entries.
+    if plan.rows != IndexRows::Documents {
+        return Ok(false);
+    }
     // Ids differ, so keys behind this one never decide.
     match plan.query.order.first() {
         Some(OrderKey {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use jackdaw_database::QueryRequest;
+use jackdaw_database::{ProjectionBehavior, QueryRequest};
 use jackdaw_document::{DocumentBuf, Limits, Object, Value};
 
 use super::input;
@@ -25,6 +25,7 @@ pub(super) struct Asked {
     pub(super) page_size: Option<u64>,
     /// Wait at most so long for an index that has seen every change.
     pub(super) wait: Option<Duration>,
+    pub(super) projection: ProjectionBehavior,
 }
 
 impl Asked {
@@ -65,6 +66,9 @@ impl Asked {
             start: number("start"),
             page_size: number("pageSize"),
             wait: waits.then_some(timeout),
+            projection: query
+                .filled("projectionBehavior")
+                .map_or_else(Default::default, |text| projection(&text)),
         })
     }
 
@@ -79,6 +83,7 @@ impl Asked {
             start: self.start,
             page_size: self.page_size,
             wait: self.wait,
+            projection: self.projection,
             ..QueryRequest::default()
         }
     }
@@ -104,7 +109,20 @@ impl Asked {
             start: number(body, "Start"),
             page_size: number(body, "PageSize"),
             wait: (waits == Some(true)).then(|| timeout(body)),
+            projection: input::text(body, "ProjectionBehavior")?
+                .map_or_else(Default::default, projection),
         })
+    }
+}
+
+/// What is not known counts as the default, as with the reference.
+fn projection(text: &str) -> ProjectionBehavior {
+    match text {
+        "FromIndex" => ProjectionBehavior::FromIndex,
+        "FromIndexOrThrow" => ProjectionBehavior::FromIndexOrThrow,
+        "FromDocument" => ProjectionBehavior::FromDocument,
+        "FromDocumentOrThrow" => ProjectionBehavior::FromDocumentOrThrow,
+        _ => ProjectionBehavior::Default,
     }
 }
 

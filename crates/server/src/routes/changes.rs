@@ -1,5 +1,5 @@
-//! `GET /databases/*/changes`: news of documents, counters, time series and operations over a web
-//! socket.
+//! `GET /databases/*/changes`: news of documents, counters, time series, indexes and operations
+//! over a web socket.
 //!
 //! A client names what it watches, each command confirmed at once; news go out one message a
 //! frame, each in an array, in ASCII, as clients insist. News are of durable changes and come in
@@ -9,7 +9,7 @@
 //! writer does nothing for those who watch. A client that does not read is let go.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -18,7 +18,7 @@ use hyper::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper_util::rt::TokioIo;
-use jackdaw_database::{BesideChange, Change, Database, Etag, ReadError};
+use jackdaw_database::{BesideChange, Change, Database, Etag, IndexNews, ReadError};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_tungstenite::WebSocketStream;
@@ -88,23 +88,13 @@ async fn serve(
     mut operations: broadcast::Receiver<OperationNews>,
     mut stopping: watch::Receiver<bool>,
 ) {
-    let (changes, mut news) = mpsc::channel::<Change>(CHANGES_AHEAD);
-    // A full queue closes it: what was missed cannot be told any more.
-    let mut changes = Some(changes);
-    let listener = {
-        let sender = std::sync::Mutex::new(changes.take());
-        database.on_change(move |change| {
-            let mut sender = sender
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            let is_full = sender
-                .as_ref()
-                .is_some_and(|sender| sender.try_send(change.clone()).is_err());
-            if is_full {
-                *sender = None;
-            }
-        })
-    };
+    let (sender, mut news) = mpsc::channel::<News>(CHANGES_AHEAD);
+    let queue = Arc::new(Queue(Mutex::new(Some(sender))));
+    let of_indexes = Arc::clone(&queue);
+    let listeners = (
+        database.on_change(move |change| queue.push(|| News::Change(change.clone()))),
+        database.on_index_change(move |one| of_indexes.push(|| News::Index(one.clone()))),
+    );
     let greeting = json!({ "TopologyChange": true, "AggressiveCachingChange": true });
     let mut watched = Watched::default();
     let mut is_open = send(&mut socket, &greeting).await;
@@ -115,8 +105,9 @@ async fn serve(
                 Some(Ok(Message::Close(_)) | Err(_)) | None => false,
                 Some(Ok(_)) => true,
             },
-            change = news.recv() => match change {
-                Some(change) => tell(&mut socket, &database, &watched, change).await,
+            one = news.recv() => match one {
+                Some(News::Change(change)) => tell(&mut socket, &database, &watched, change).await,
+                Some(News::Index(index)) => tell_index(&mut socket, &watched, &index).await,
                 None => false,
             },
             change = operations.recv() => match change {
@@ -129,9 +120,40 @@ async fn serve(
             _ = stopping.changed() => false,
         };
     }
-    drop(listener);
+    drop(listeners);
     // The other side may be gone already.
     drop(socket.close(None).await);
+}
+
+/// What is told.
+enum News {
+    Change(Change),
+    Index(IndexNews),
+}
+
+/// News on their way to one client. A full queue is closed: what was missed cannot be told any
+/// more.
+struct Queue(Mutex<Option<mpsc::Sender<News>>>);
+
+impl Queue {
+    fn push(&self, news: impl FnOnce() -> News) {
+        let mut sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_full = sender
+            .as_ref()
+            .is_some_and(|sender| sender.try_send(news()).is_err());
+        if is_full {
+            *sender = None;
+        }
+    }
+}
+
+/// Tells what became of an index, when it is watched.
+async fn tell_index(socket: &mut Socket, watched: &Watched, news: &IndexNews) -> bool {
+    if !watched.has("indexes", "", "") && !watched.has("index", &news.name, "") {
+        return true;
+    }
+    let value = json!({ "Name": news.name, "Type": news.kind });
+    send(socket, &json!({ "Type": "IndexChange", "Value": value })).await
 }
 
 /// Sends one message; false when the client is gone or does not read.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::cluster::NODE_TAG;
 use super::record::{self, Facts, StoredRecord};
 use super::statistics::size;
-use super::{failure, indexes, input};
+use super::{failure, index_definitions, indexes, input};
 use crate::auth::Access;
 use crate::http::{Call, Outcome, Reply};
 use crate::version;
@@ -147,14 +147,12 @@ impl Found {
 }
 
 impl Found {
-    /// The record as clients read it, with the indexes that queries made.
+    /// The record as clients read it, with its indexes.
     fn described(&self) -> Result<Value, WireError> {
         let mut record = self.record.full(&self.facts());
         let infos = indexes::infos(&self.database)?;
-        let members = infos.iter();
-        let automatic: Map<String, Value> = members
-            .map(|info| (info.definition.name.clone(), indexes::automatic(info)))
-            .collect();
+        let (own, automatic) = index_definitions::in_record(&infos);
+        record["Indexes"] = own.into();
         record["AutoIndexes"] = automatic.into();
         Ok(record)
     }

@@ -1,20 +1,23 @@
-//! The indexes of a database. All of them are automatic: made by the queries that need them, kept
-//! up to date by the database, deleted here when nobody wants them.
+//! The indexes of a database: which there are, how far they have come, what they know.
 //!
-//! Static indexes are refused by name of what is missing, before anything is done.
+//! Definitions are in `index_definitions`, what is asked of indexes in `index_control`.
 
 use hyper::StatusCode;
-use jackdaw_database::{Database, IndexInfo, Scope};
-use jackdaw_query::FieldKind;
-use serde_json::{Map, Value, json};
+use jackdaw_database::{Database, IndexInfo, IndexStatus, IndexingError};
+use serde_json::{Value, json};
 
 use super::cluster::NODE_TAG;
+use super::index_definitions::{self, type_name};
 use super::{failure, now};
 use crate::http::{Call, Outcome, Reply};
-use crate::wire::{WireError, kind};
+use crate::wire::WireError;
 
 /// Collection under which clients see an index over all documents.
 const ALL_DOCUMENTS: &str = "@all_docs";
+/// Terms given at once when the client does not say how many.
+const TERMS_DEFAULT: usize = 1024;
+/// Most terms given at once.
+const TERMS_MAX: usize = 65_536;
 
 /// Numbers of all indexes.
 pub(super) fn infos(database: &Database) -> Result<Vec<IndexInfo>, WireError> {
@@ -23,23 +26,24 @@ pub(super) fn infos(database: &Database) -> Result<Vec<IndexInfo>, WireError> {
 
 /// What `/stats` tells about each index.
 pub(super) fn summary(info: &IndexInfo) -> Value {
+    let own = info.definition.as_static();
     json!({
         "IsStale": info.is_stale,
         "State": state(info),
         "LastIndexingTime": info.last_indexed.map(|moment| moment.to_string()),
-        "Name": info.definition.name,
-        "LockMode": "Unlock",
-        "Priority": "Normal",
-        "Type": "AutoMap",
-        "SourceType": "Documents",
+        "Name": info.name(),
+        "LockMode": own.map_or("Unlock", |own| own.lock_mode.as_str()),
+        "Priority": own.map_or("Normal", |own| own.priority.as_str()),
+        "Type": type_name(&info.definition),
+        "SourceType": info.source_type.as_str(),
     })
 }
 
-fn state(info: &IndexInfo) -> &'static str {
-    if info.failure.is_some() {
-        "Error"
-    } else {
-        "Normal"
+pub(super) fn state(info: &IndexInfo) -> &'static str {
+    match info.definition.as_static() {
+        _ if info.failure.is_some() => "Error",
+        Some(own) => own.state.as_str(),
+        None => "Normal",
     }
 }
 
@@ -47,13 +51,9 @@ fn state(info: &IndexInfo) -> &'static str {
 fn chosen(call: &Call) -> Result<Option<Vec<IndexInfo>>, WireError> {
     let query = call.query();
     let all = infos(&*super::database(call)?)?;
-    let names: Vec<String> = query
-        .all("name")
-        .filter(|name| !name.is_empty())
-        .map(|name| name.to_lowercase())
-        .collect();
+    let names: Vec<String> = names(call).iter().map(|name| name.to_lowercase()).collect();
     if !names.is_empty() {
-        let is_named = |info: &IndexInfo| names.contains(&info.definition.name.to_lowercase());
+        let is_named = |info: &IndexInfo| names.contains(&info.name().to_lowercase());
         let named: Vec<IndexInfo> = all.into_iter().filter(is_named).collect();
         return Ok((named.len() == names.len()).then_some(named));
     }
@@ -69,104 +69,45 @@ fn chosen(call: &Call) -> Result<Option<Vec<IndexInfo>>, WireError> {
     ))
 }
 
-fn answer(call: &Call, row: impl Fn(&IndexInfo) -> Value) -> Outcome {
-    let Some(infos) = chosen(call)? else {
-        return Ok(Reply::empty(StatusCode::NOT_FOUND));
-    };
-    let rows: Vec<Value> = infos.iter().map(row).collect();
+/// Names in the query string.
+pub(super) fn names(call: &Call) -> Vec<String> {
+    let query = call.query();
+    query
+        .all("name")
+        .filter(|name| !name.is_empty())
+        .map(|name| name.into_owned())
+        .collect()
+}
+
+fn with_metadata(call: &Call, rows: Vec<Value>) -> Reply {
     let metadata = json!({ "DateTime": now(), "WebUrl": call.own_url(), "NodeTag": NODE_TAG });
-    Ok(Reply::value(
-        &json!({ "@metadata": metadata, "Results": rows }),
-    ))
+    Reply::value(&json!({ "@metadata": metadata, "Results": rows }))
+}
+
+fn answer(call: &Call, row: impl Fn(&IndexInfo) -> Value) -> Outcome {
+    match chosen(call)? {
+        Some(infos) => Ok(with_metadata(call, infos.iter().map(row).collect())),
+        None => Ok(Reply::empty(StatusCode::NOT_FOUND)),
+    }
 }
 
 /// `GET /databases/*/indexes?name=&start=&pageSize=&namesOnly=`
 pub(super) fn list(call: &Call) -> Outcome {
     if call.query().flag("namesOnly") {
-        return answer(call, |info| info.definition.name.clone().into());
+        return answer(call, |info| info.name().into());
     }
-    answer(call, definition)
-}
-
-/// A definition with every member that clients insist on.
-fn definition(info: &IndexInfo) -> Value {
-    let fields: Vec<String> = info
-        .definition
-        .fields
-        .iter()
-        .map(|field| field.name())
-        .collect();
-    let members: Map<String, Value> = fields
-        .iter()
-        .map(|field| {
-            (
-                field.clone(),
-                json!({ "Indexing": "Default", "Storage": "No" }),
-            )
-        })
-        .collect();
-    let map = format!("{}:[{}]", collection(info), fields.join(", "));
-    json!({
-        "Name": info.definition.name,
-        "SourceType": "Documents",
-        "Type": "AutoMap",
-        "LockMode": "Unlock",
-        "ArchivedDataProcessingBehavior": null,
-        "Priority": "Normal",
-        "State": state(info),
-        "OutputReduceToCollection": null,
-        "DeploymentMode": null,
-        "ReduceOutputIndex": null,
-        "PatternForOutputReduceToCollectionReferences": null,
-        "PatternReferencesCollectionName": null,
-        "Configuration": {},
-        "AdditionalSources": {},
-        "AdditionalAssemblies": [],
-        "Reduce": null,
-        "Maps": [map],
-        "Fields": members,
-    })
-}
-
-/// What a database record tells about an index.
-pub(super) fn automatic(info: &IndexInfo) -> Value {
-    let field = |kind: &FieldKind| {
-        let indexing = match kind {
-            FieldKind::Plain | FieldKind::Point(_) | FieldKind::Shape => "Default",
-            FieldKind::Exact => "Exact",
-            FieldKind::Search => "Search",
-        };
-        json!({
-            "Storage": "No",
-            "Indexing": indexing,
-            "Aggregation": "None",
-            "Spatial": null,
-            "Vector": null,
-            "GroupByArrayBehavior": "NotApplicable",
-            "Suggestions": false,
-            "IsNameQuoted": false,
-        })
+    let Some(infos) = chosen(call)? else {
+        return Ok(Reply::empty(StatusCode::NOT_FOUND));
     };
-    let fields = info.definition.fields.iter();
-    let fields: Map<String, Value> = fields
-        .map(|one| (one.path.as_str().to_owned(), field(&one.kind)))
-        .collect();
-    json!({
-        "Type": "AutoMap",
-        "Collection": collection(info),
-        "MapFields": fields,
-        "GroupByFields": {},
-        "GroupByFieldNames": [],
-        "Name": info.definition.name,
-        "Priority": "Normal",
-        "State": null,
-    })
+    let rows: Vec<Value> = infos.iter().map(index_definitions::describe).collect();
+    Ok(Reply::value(&json!({ "Results": rows })))
 }
 
-fn collection(info: &IndexInfo) -> &str {
-    match &info.definition.scope {
-        Scope::All => ALL_DOCUMENTS,
-        Scope::Collection(name) => name,
+/// Collections as clients see them.
+fn collections(info: &IndexInfo) -> Vec<&str> {
+    match info.collections.as_slice() {
+        [] => vec![ALL_DOCUMENTS],
+        names => names.iter().map(String::as_str).collect(),
     }
 }
 
@@ -176,36 +117,48 @@ pub(super) fn statistics(call: &Call) -> Outcome {
         let position = json!({
             "LastProcessedDocumentEtag": info.indexed_up_to.0,
             "LastProcessedTombstoneEtag": info.indexed_up_to.0,
+            "LastProcessedTimeSeriesDeletedRangeEtag": 0,
             "DocumentLag": info.lag,
             "TombstoneLag": 0,
         });
+        let positions: serde_json::Map<String, Value> = collections(info)
+            .into_iter()
+            .map(|name| (name.to_owned(), position.clone()))
+            .collect();
+        let own = info.definition.as_static();
+        let work = &info.work;
+        let created = own.and_then(|own| own.created);
         let mut row = summary(info);
         let more = json!({
-            "MapAttempts": info.entry_count,
-            "MapSuccesses": info.entry_count,
-            "MapErrors": 0,
-            "MapReferenceAttempts": null,
-            "MapReferenceSuccesses": null,
-            "MapReferenceErrors": null,
-            "ReduceAttempts": null,
-            "ReduceSuccesses": null,
-            "ReduceErrors": null,
-            "ReduceOutputCollection": null,
-            "ReduceOutputReferencePattern": null,
-            "PatternReferencesCollectionName": null,
+            "MapAttempts": work.map_attempts,
+            "MapSuccesses": work.map_attempts.saturating_sub(work.map_errors),
+            "MapErrors": work.map_errors,
+            "MapReferenceAttempts": work.reference_attempts,
+            "MapReferenceSuccesses": work.reference_attempts,
+            "MapReferenceErrors": work.reference_attempts.map(|_| 0),
+            "ReduceAttempts": work.reduce_attempts,
+            "ReduceSuccesses": work.reduce_attempts.map(|count| count - work.reduce_errors),
+            "ReduceErrors": work.reduce_attempts.map(|_| work.reduce_errors),
+            "ReduceOutputCollection": own.and_then(|own| own.output_collection.clone()),
+            "ReduceOutputReferencePattern": own.and_then(|own| own.reference_pattern.clone()),
+            "PatternReferencesCollectionName": own
+                .and_then(|own| own.reference_collection.clone()),
             "MappedPerSecondRate": 0.0,
             "ReducedPerSecondRate": 0.0,
-            "MaxNumberOfOutputsPerDocument": 1,
-            "Collections": { collection(info): position },
+            "MaxNumberOfOutputsPerDocument": work.outputs_max,
+            "Collections": positions,
             "LastQueryingTime": info.last_query.map(|moment| moment.to_string()),
-            "CreatedTimestamp": super::queries::NO_TIME,
+            "CreatedTimestamp": super::queries::time(created),
             "SearchEngineType": "Jackdaw",
-            "Status": status(info),
+            "ArchivedDataProcessingBehavior": null,
+            "Status": status(info.status),
             "EntriesCount": info.entry_count,
-            "ErrorsCount": i32::from(info.failure.is_some()),
-            "ReferencedCollections": [],
+            "ErrorsCount": info.error_count + u64::from(info.failure.is_some()),
+            "ReferencedCollections": info.referenced,
             "IsInvalidIndex": info.failure.is_some(),
             "IsTestIndex": false,
+            "Memory": null,
+            "LastBatchStats": null,
             "SizeInBytes": info.bytes,
         });
         merge(&mut row, more);
@@ -219,37 +172,44 @@ fn merge(into: &mut Value, more: Value) {
     }
 }
 
-fn status(info: &IndexInfo) -> &'static str {
-    if info.failure.is_some() {
-        "Disabled"
-    } else {
-        "Running"
+fn status(status: IndexStatus) -> &'static str {
+    match status {
+        IndexStatus::Running => "Running",
+        IndexStatus::Paused => "Paused",
+        IndexStatus::Disabled => "Disabled",
     }
 }
 
 /// `GET /databases/*/indexes/status`
 pub(super) fn statuses(call: &Call) -> Outcome {
-    let infos = infos(&*super::database(call)?)?;
-    let row = |info: &IndexInfo| json!({ "Name": info.definition.name, "Status": status(info) });
+    let database = super::database(call)?;
+    let infos = infos(&database)?;
+    let row = |info: &IndexInfo| json!({ "Name": info.name(), "Status": status(info.status) });
     let rows: Vec<Value> = infos.iter().map(row).collect();
-    Ok(Reply::value(
-        &json!({ "Status": "Running", "Indexes": rows }),
-    ))
+    Ok(Reply::value(&json!({
+        "Status": status(database.indexing_status()),
+        "Indexes": rows,
+    })))
 }
 
-/// `GET /databases/*/indexes/errors?name=`: why an index stopped, when it did.
+/// `GET /databases/*/indexes/errors?name=`: what failed for which document.
 pub(super) fn errors(call: &Call) -> Outcome {
-    answer(call, |info| {
-        let error = info.failure.as_ref().map(|failure| {
-            json!({
-                "Timestamp": super::queries::time(info.last_indexed),
-                "Document": null,
-                "Action": "Indexing",
-                "Error": failure,
-            })
-        });
-        json!({ "Name": info.definition.name, "Errors": Vec::from_iter(error) })
-    })
+    let database = super::database(call)?;
+    let errors = database.index_errors(&names(call));
+    let errors = errors.map_err(|error| failure::read(&error))?;
+    let errors = errors.map_err(|unknown| failure::no_index(&unknown.0))?;
+    let row = |error: &IndexingError| {
+        json!({
+            "Timestamp": super::queries::time(Some(error.at)),
+            "Document": error.document,
+            "Action": error.action,
+            "Error": error.error,
+        })
+    };
+    let rows = errors.iter().map(|(name, errors)| {
+        json!({ "Name": name, "Errors": errors.iter().map(row).collect::<Vec<_>>() })
+    });
+    Ok(with_metadata(call, rows.collect()))
 }
 
 /// `GET /databases/*/indexes/staleness?name=`
@@ -268,35 +228,68 @@ pub(super) fn staleness(call: &Call) -> Outcome {
     })))
 }
 
-/// `DELETE /databases/*/indexes?name=`
-pub(super) fn delete(call: &Call) -> Outcome {
+/// `GET /databases/*/indexes/progress`: indexes that have something to do.
+pub(super) fn progress(call: &Call) -> Outcome {
+    let infos = infos(&*super::database(call)?)?;
+    let row = |info: &IndexInfo| {
+        let position = json!({
+            "LastProcessedItemEtag": info.indexed_up_to.0,
+            "LastProcessedTombstoneEtag": info.indexed_up_to.0,
+            "NumberOfItemsToProcess": info.lag,
+            "NumberOfTombstonesToProcess": 0,
+        });
+        let positions: serde_json::Map<String, Value> = collections(info)
+            .into_iter()
+            .map(|name| (name.to_owned(), position.clone()))
+            .collect();
+        json!({
+            "Name": info.name(),
+            "Type": type_name(&info.definition),
+            "SourceType": info.source_type.as_str(),
+            "IsStale": true,
+            "IndexRunningStatus": status(info.status),
+            "ProcessedPerSecond": 0.0,
+            "Collections": positions,
+        })
+    };
+    let rows: Vec<Value> = infos.iter().filter(|info| info.is_stale).map(row).collect();
+    Ok(Reply::value(&json!({ "Results": rows })))
+}
+
+/// `GET /databases/*/indexes/terms?name=&field=&fromValue=&pageSize=`
+pub(super) fn terms(call: &Call) -> Outcome {
     let database = super::database(call)?;
     let name = required_name(call)?;
-    let deleted = database
-        .delete_index(&name)
-        .map_err(|error| failure::database(&error))?;
-    let status = if deleted {
-        StatusCode::NO_CONTENT
-    } else {
-        StatusCode::NOT_FOUND
-    };
-    Ok(Reply::empty(status))
+    let query = call.query();
+    let field = query
+        .filled("field")
+        .ok_or_else(|| WireError::empty_parameter("field"))?;
+    let from = query.filled("fromValue");
+    let count = query
+        .number("pageSize")
+        .and_then(|count| usize::try_from(count).ok())
+        .unwrap_or(TERMS_DEFAULT)
+        .min(TERMS_MAX);
+    let terms = database.index_terms(&name, &field, from.as_deref(), count);
+    let terms = terms.map_err(|error| failure::database(&error))?;
+    let terms = terms.ok_or_else(|| failure::no_index(&name))?;
+    let infos = infos(&database)?;
+    let info = infos.iter().find(|info| is_named(info, &name));
+    let etag = info.map_or(0, |info| info.indexed_up_to.0.cast_signed());
+    Ok(Reply::value(&json!({
+        "IndexName": info.map_or(name.as_str(), IndexInfo::name),
+        "ResultEtag": etag,
+        "Terms": terms,
+    }))
+    .with(hyper::header::ETAG, &etag.to_string()))
 }
 
-/// `PUT /databases/*/indexes` and `/databases/*/admin/indexes`
-pub(super) fn put(call: &Call) -> Outcome {
-    super::database(call)?;
-    let message = "Static indexes are not supported by this server. Query the collection: the \
-                   index a query needs is made by itself.";
-    Err(WireError::new(kind::NOT_SUPPORTED, message))
-}
-
-fn required_name(call: &Call) -> Result<String, WireError> {
+pub(super) fn required_name(call: &Call) -> Result<String, WireError> {
     let name = call.query().filled("name");
     name.map(|name| name.into_owned())
         .ok_or_else(|| WireError::empty_parameter("name"))
 }
 
 fn is_named(info: &IndexInfo, name: &str) -> bool {
-    info.definition.name.to_lowercase() == name.to_lowercase()
+    info.name().to_lowercase() == name.to_lowercase()
 }

@@ -20,6 +20,8 @@ mod failure;
 mod hilo;
 mod identities;
 mod including;
+mod index_control;
+mod index_definitions;
 mod indexes;
 mod input;
 mod live;

@@ -23,9 +23,9 @@
 use super::row::{Row, rows};
 use super::{
     attachments, backups, batch, bulk_insert, changes, cluster, compare_exchange, counters,
-    databases, delete_by_query, documents, hilo, identities, indexes, live, metrics, multi_get,
-    operations, patch_by_query, patches, queries, revisions, series, settings, statistics, streams,
-    studio, subscriptions,
+    databases, delete_by_query, documents, hilo, identities, index_control, index_definitions,
+    indexes, live, metrics, multi_get, operations, patch_by_query, patches, queries, revisions,
+    series, settings, statistics, streams, studio, subscriptions,
 };
 use crate::router::Route;
 
@@ -155,12 +155,38 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Read Json Data Unaudited "Answers a query";
     Get "/databases/*/indexes" Blocking(indexes::list)
         ValidUser Read NoBody Data Unaudited "Definitions of indexes";
-    Put "/databases/*/indexes" Blocking(indexes::put)
-        ValidUser Admin Json Admin Audited "Refuses static indexes";
-    Put "/databases/*/admin/indexes" Blocking(indexes::put)
-        ValidUser Admin Json Admin Audited "Refuses static indexes";
-    Delete "/databases/*/indexes" Blocking(indexes::delete)
+    Put "/databases/*/indexes" Blocking(index_definitions::put)
+        ValidUser Admin Json Admin Audited "Makes indexes in JavaScript";
+    Put "/databases/*/admin/indexes" Blocking(index_definitions::put_as_admin)
+        ValidUser Admin Json Admin Audited "Makes indexes";
+    Delete "/databases/*/indexes" Blocking(index_control::delete)
         ValidUser Write NoBody Admin Audited "Deletes an index";
+    Reset "/databases/*/indexes" Blocking(index_control::reset)
+        ValidUser Write NoBody Admin Audited "Makes an index anew";
+    Post "/databases/*/indexes/has-changed" Blocking(index_definitions::has_changed)
+        ValidUser Read Json Data Unaudited "Whether a definition is another";
+    Get "/databases/*/indexes/source" Blocking(index_definitions::source)
+        ValidUser Read NoBody Data Unaudited "The texts of an index";
+    Post "/databases/*/indexes/replace" Blocking(index_control::replace)
+        ValidUser Write NoBody Admin Audited "Puts a replacement in its place";
+    Post "/databases/*/indexes/set-lock" Blocking(index_control::set_lock)
+        ValidUser Write Json Admin Audited "Locks definitions of indexes";
+    Post "/databases/*/indexes/set-priority" Blocking(index_control::set_priority)
+        ValidUser Write Json Admin Audited "How soon indexes work";
+    Post "/databases/*/admin/indexes/start" Blocking(index_control::start)
+        ValidUser Admin NoBody Admin Audited "Lets indexes go on";
+    Post "/databases/*/admin/indexes/stop" Blocking(index_control::stop)
+        ValidUser Admin NoBody Admin Audited "Makes indexes pause";
+    Post "/databases/*/admin/indexes/enable" Blocking(index_control::enable)
+        ValidUser Admin NoBody Admin Audited "Enables an index";
+    Post "/databases/*/admin/indexes/disable" Blocking(index_control::disable)
+        ValidUser Admin NoBody Admin Audited "Disables an index";
+    Get "/databases/*/indexes/terms" Blocking(indexes::terms)
+        ValidUser Read NoBody Data Unaudited "Terms of a field of an index";
+    Get "/databases/*/indexes/progress" Blocking(indexes::progress)
+        ValidUser Read NoBody Data Unaudited "Indexes that have something to do";
+    Delete "/databases/*/indexes/errors" Blocking(index_control::clear_errors)
+        ValidUser Write NoBody Admin Audited "Forgets errors of indexes";
     Get "/databases/*/indexes/stats" Blocking(indexes::statistics)
         ValidUser Read NoBody Data Unaudited "Progress of indexes";
     Get "/databases/*/indexes/status" Blocking(indexes::statuses)

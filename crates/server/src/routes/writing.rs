@@ -74,18 +74,24 @@ pub(super) async fn wait_as_asked(
         return Ok(());
     };
     let waiting = database.clone();
-    let waited = tokio::task::spawn_blocking(move || waiting.wait_for_indexes(timeout));
-    let caught_up = waited.await.map_err(|_| lost())?;
+    let names: Vec<String> = query
+        .all("waitForSpecificIndex")
+        .map(|name| name.into_owned())
+        .collect();
+    let waited =
+        tokio::task::spawn_blocking(move || waiting.wait_for_named_indexes(&names, None, timeout));
+    let late = waited.await.map_err(|_| lost())?;
     let throws = query
         .first("waitForIndexThrow")
         .is_none_or(|text| !is_false(&text));
-    if caught_up || !throws {
+    if late.is_empty() || !throws {
         return Ok(());
     }
     let message = format!(
         "After waiting for {}, could not verify that all indexes has caught up with the changes. \
-         They are stored.",
-        format_time_span(timeout)
+         They are stored. Stale indexes: {}",
+        format_time_span(timeout),
+        late.join(", ")
     );
     Err(timed_out(message))
 }

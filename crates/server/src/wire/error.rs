@@ -35,6 +35,10 @@ pub(crate) mod kind {
         "Raven.Client.Exceptions.Documents.Attachments.AttachmentDoesNotExistException";
     pub(crate) const NO_DOCUMENT: &str =
         "Raven.Client.Exceptions.Documents.DocumentDoesNotExistException";
+    pub(crate) const INDEX_COMPILATION: &str =
+        "Raven.Client.Exceptions.Documents.Compilation.IndexCompilationException";
+    pub(crate) const INDEX_CREATION: &str =
+        "Raven.Client.Exceptions.Documents.Indexes.IndexCreationException";
     pub(crate) const INVALID_COMMAND: &str = "Raven.Server.Exceptions.InvalidCommandTypeException";
     pub(crate) const INVALID_DATA: &str = "System.IO.InvalidDataException";
     pub(crate) const INVALID_OPERATION: &str = "System.InvalidOperationException";
@@ -43,6 +47,7 @@ pub(crate) mod kind {
         "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
     pub(crate) const JAVASCRIPT_PARSE: &str =
         "Raven.Client.Exceptions.Documents.Patching.JavaScriptParseException";
+    pub(crate) const JINT: &str = "Jint.Runtime.JavaScriptException";
     pub(crate) const NO_DATABASE: &str =
         "Raven.Client.Exceptions.Database.DatabaseDoesNotExistException";
     pub(crate) const NO_INDEX: &str =
@@ -63,6 +68,7 @@ pub(crate) mod kind {
     pub(crate) const SUBSCRIPTION_IN_USE: &str =
         "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionInUseException";
     pub(crate) const TIMEOUT: &str = "Raven.Client.Exceptions.RavenTimeoutException";
+    pub(crate) const UNAUTHORIZED: &str = "System.UnauthorizedAccessException";
     pub(crate) const UNEXPECTED: &str = "Raven.Client.Exceptions.RavenException";
 }
 

@@ -1,0 +1,145 @@
+//! Entries as terms: collects the changes of a batch for the inverted index and applies them.
+//!
+//! Invariants:
+//! - A field keeps its analyzer: options given by `CreateField` count when the field is met first.
+
+use std::collections::HashMap;
+
+use jackdaw_document::Document;
+use jackdaw_query::{Etag, FieldKind, FieldPath, IndexField, add_terms};
+use jackdaw_search::{Analyzer, Batch, EntryId, FieldOptions, FieldSlot, IndexError, IndexWriter};
+use jackdaw_storage::WriteTransaction;
+
+use super::definition::{FieldSettings, Indexing, StaticDefinition};
+use super::entry::{Made, entry_document};
+
+/// See the file head.
+pub(super) struct Terms {
+    batch: Batch,
+    /// By name; `None` for fields that are not indexed.
+    slots: HashMap<String, Option<(IndexField, FieldSlot)>>,
+    made: HashMap<String, FieldSettings>,
+    writer: IndexWriter,
+}
+
+impl StaticDefinition {
+    /// How the field `name` is indexed; `None` when it is not. `made` are the options that a map
+    /// gave for it.
+    pub(crate) fn index_field(
+        &self,
+        name: &str,
+        made: Option<&FieldSettings>,
+    ) -> Option<IndexField> {
+        let settings = self.field_settings(name);
+        let indexing = made.and_then(|made| made.indexing).or(settings.indexing);
+        let named = settings.analyzer.as_deref().and_then(Analyzer::parse);
+        let options = match indexing {
+            Some(Indexing::No) => return None,
+            Some(Indexing::Exact) => FieldOptions::new(Analyzer::Keyword),
+            Some(Indexing::Search | Indexing::Highlighting) => {
+                FieldOptions::new(named.unwrap_or(Analyzer::Standard))
+            }
+            // An analyzer of full text makes it a field of full text.
+            Some(Indexing::Default) | None => {
+                FieldOptions::new(named.unwrap_or(Analyzer::LowercaseKeyword))
+            }
+        };
+        Some(IndexField {
+            path: FieldPath::of_name(name),
+            kind: FieldKind::Named(options),
+        })
+    }
+}
+
+impl Terms {
+    pub(super) fn new() -> Terms {
+        Terms {
+            batch: Batch::new(),
+            slots: HashMap::new(),
+            made: HashMap::new(),
+            writer: IndexWriter::new(),
+        }
+    }
+
+    /// Notes options of fields that maps made by name.
+    pub(super) fn note_made(&mut self, made: Made) {
+        for (name, settings) in made {
+            self.made.entry(name).or_insert(settings);
+        }
+    }
+
+    /// Declares the fields that the texts name, so that queries may ask for them before an entry
+    /// has them.
+    pub(super) fn declare(
+        &mut self,
+        definition: &StaticDefinition,
+        names: &[String],
+    ) -> Result<(), IndexError> {
+        names
+            .iter()
+            .try_for_each(|name| self.slot(definition, name).map(drop))
+    }
+
+    fn slot(&mut self, definition: &StaticDefinition, name: &str) -> Result<(), IndexError> {
+        if self.slots.contains_key(name) {
+            return Ok(());
+        }
+        let field = definition.index_field(name, self.made.get(name));
+        let slot = match field {
+            Some(field) => {
+                let slot = self.batch.field(&field.name(), field.options())?;
+                Some((field, slot))
+            }
+            None => None,
+        };
+        self.slots.insert(name.to_owned(), slot);
+        Ok(())
+    }
+
+    /// The entry has these values now.
+    pub(super) fn put(
+        &mut self,
+        definition: &StaticDefinition,
+        entry: EntryId,
+        values: Document<'_>,
+    ) -> Result<(), IndexError> {
+        let root = values.root();
+        let members = || {
+            root.as_object()
+                .into_iter()
+                .flat_map(|object| object.iter())
+        };
+        for (name, _) in members() {
+            self.slot(definition, name)?;
+        }
+        let document = entry_document(entry.0, "", "", values);
+        let mut terms = self.batch.put(entry)?;
+        for (name, _) in members() {
+            if let Some(Some((field, slot))) = self.slots.get(name) {
+                add_terms(&document, field, *slot, &mut terms);
+            }
+        }
+        Ok(())
+    }
+
+    /// The entry is gone.
+    pub(super) fn delete(&mut self, entry: EntryId) -> Result<(), IndexError> {
+        self.batch.delete(entry)
+    }
+
+    /// Applies what was collected, and forgets it.
+    pub(super) fn apply(
+        &mut self,
+        transaction: &mut WriteTransaction,
+        up_to: Etag,
+    ) -> Result<(), IndexError> {
+        let applied = self.writer.apply(transaction, &self.batch, Some(up_to.0));
+        self.batch.clear();
+        applied.map(drop)
+    }
+
+    /// Forgets what was collected.
+    pub(super) fn clear(&mut self) {
+        self.batch.clear();
+    }
+}
