@@ -39,7 +39,7 @@ const EXAMPLES: [&str; 17] = [
 ];
 
 /// Other forms that clients send or users type.
-const FORMS: [&str; 34] = [
+const FORMS: [&str; 35] = [
     "FROM Books WHERE Title == 'Dune' ORDER BY Title DESCENDING",
     "from @all_docs",
     "from 'Users' where id() in ($p0) limit $p1, $p2",
