@@ -477,7 +477,9 @@ fn read(given: Object<'_>) -> Result<StaticDefinition, DefinitionError> {
         Some(text) if text.eq_ignore_ascii_case("Disabled") => IndexState::Disabled,
         _ => IndexState::Normal,
     };
-    definition.additional_assemblies = object_of(given, "AdditionalAssemblies");
+    // An empty list is how a definition without any is stored and shown.
+    definition.additional_assemblies = object_of(given, "AdditionalAssemblies")
+        .filter(|list| !list.root().as_array().is_some_and(|list| list.is_empty()));
     if let Some(maps) = present(given, "Maps") {
         let array = maps
             .as_array()
