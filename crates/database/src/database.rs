@@ -21,6 +21,7 @@ use crate::attachment::{AttachmentUpload, UPLOAD_PREFIX};
 use crate::changes::{Change, Counters, Hub, Listener, Target};
 use crate::command::{Command, CommandResult};
 use crate::directory::Directory;
+use crate::due::DueClock;
 use crate::error::{DatabaseError, OpenError, ReadError, WriteError};
 use crate::exchange::{ExchangeChange, ExchangeOutcome, GuardedDocument};
 use crate::hilo::{self, HiloRange, HiloRequest};
@@ -132,6 +133,7 @@ pub struct Database {
     /// Before the documents: dropping it ends the workers, which read them.
     pub(crate) indexes: Indexes,
     documents: Environment,
+    due: DueClock,
     /// The last field: removed when everything in it is closed.
     directory: Directory,
 }
@@ -179,6 +181,7 @@ impl Database {
             core,
             indexes,
             documents,
+            due: DueClock::default(),
             directory: Directory::new(vfs, directory.to_owned()),
         })
     }
@@ -193,6 +196,16 @@ impl Database {
     #[must_use]
     pub fn id(&self) -> &DatabaseId {
         &self.core.id
+    }
+
+    /// When what is due was last looked at.
+    pub(crate) fn due_clock(&self) -> &DueClock {
+        &self.due
+    }
+
+    /// The present moment by the clock of the database.
+    pub(crate) fn now(&self) -> UnixTicks {
+        self.core.now()
     }
 
     /// Removes the files when the last handle is dropped.
@@ -229,6 +242,22 @@ impl Database {
     ) {
         match Prepared::from_commands(commands, || self.core.random_id()) {
             Ok(prepared) => self.submit(prepared, done),
+            Err(error) => done(Err(error)),
+        }
+    }
+
+    /// [`Database::submit_batch`] that leaves documents alone which are put with the content that
+    /// they have: no change, no result.
+    pub fn submit_batch_of_changed(
+        &self,
+        commands: Vec<Command>,
+        done: impl FnOnce(Result<Vec<CommandResult>, WriteError>) + Send + 'static,
+    ) {
+        match Prepared::from_commands(commands, || self.core.random_id()) {
+            Ok(mut prepared) => {
+                prepared.skip_unchanged();
+                self.submit(prepared, done);
+            }
             Err(error) => done(Err(error)),
         }
     }

@@ -141,6 +141,19 @@ pub enum WriteError {
         /// Body or metadata.
         what: &'static str,
     },
+    /// A date in the metadata is none.
+    #[error(
+        "'{field}' of document '{id}' is '{text}', which is no date: write it as \
+             2030-01-31T12:00:00.0000000Z"
+    )]
+    InvalidDate {
+        /// The id.
+        id: String,
+        /// The field of the metadata.
+        field: &'static str,
+        /// What it holds.
+        text: String,
+    },
     /// Something that belongs to a document cannot change without it: store the document first.
     #[error("document '{id}' does not exist, so its {what} cannot be changed")]
     NoDocument {

@@ -21,6 +21,8 @@ impl Flags {
     pub const HAS_TIME_SERIES: Flags = Flags(32);
     /// It is a revision that somebody asked for.
     pub const FORCE_CREATED: Flags = Flags(64);
+    /// Its metadata has dates at which something happens. Clients do not see it.
+    pub(crate) const HAS_DATES: Flags = Flags(128);
     /// Everything whose names are kept in the metadata of the document.
     pub const BESIDE: Flags = Flags(8 | 16 | 32);
 

@@ -18,6 +18,7 @@ mod changes;
 mod command;
 mod database;
 mod directory;
+mod due;
 mod error;
 mod exchange;
 mod flags;
@@ -50,6 +51,7 @@ pub use command::{
     SeriesAppend, SeriesChange,
 };
 pub use database::{Database, DatabaseOptions, DatabaseStatistics};
+pub use due::{DueKind, DueRule};
 pub use error::{DatabaseError, OpenError, ReadError, SetError, Violation, WriteError};
 pub use exchange::{ExchangeChange, ExchangeOutcome, ExchangeValue, GuardedDocument, guard_index};
 pub use flags::Flags;

@@ -64,6 +64,7 @@ pub struct Prepared {
     collection_positions: HashMap<Box<str>, usize>,
     last_collection: usize,
     items: Vec<Item>,
+    skips_unchanged: bool,
 }
 
 impl Prepared {
@@ -107,6 +108,15 @@ impl Prepared {
             }
         }
         Ok(prepared)
+    }
+
+    /// Leaves documents alone that are stored with the same content already.
+    pub(crate) fn skip_unchanged(&mut self) {
+        self.skips_unchanged = true;
+    }
+
+    pub(crate) fn skips_unchanged(&self) -> bool {
+        self.skips_unchanged
     }
 
     /// Adds the storing of a document whatever is there, in a collection named by the caller.

@@ -28,6 +28,8 @@ pub(crate) const DATABASES_DIRECTORY: &str = "databases";
 const ENTRIES: &str = "databases";
 /// Numbers of the set as a whole.
 const COUNTERS: &str = "counters";
+/// Name to text: settings of the server as a whole.
+const SETTINGS: &str = "settings";
 const LAST_NUMBER_KEY: &[u8] = b"last_number";
 const LAST_INDEX_KEY: &[u8] = b"last_index";
 const ENTRY_VERSION: u8 = 1;
@@ -299,6 +301,41 @@ impl DatabaseSet {
         entry.index = self.run(move |catalog| store_entry(catalog, number, stored))?;
         let index = entry.index;
         *lock(&known.entry) = entry;
+        Ok(index)
+    }
+
+    /// A setting of the server as a whole with the index of its last change; `None` when it was
+    /// never set.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn setting(&self, name: &str) -> Result<Option<(u64, String)>, ReadError> {
+        let catalog = self.catalog.read()?;
+        let Some(settings) = catalog.tree(SETTINGS)? else {
+            return Ok(None);
+        };
+        let damaged = || ReadError::damaged("a setting of the catalog");
+        let Some(bytes) = settings.get(name.as_bytes())? else {
+            return Ok(None);
+        };
+        let (index, text) = bytes.split_first_chunk().ok_or_else(damaged)?;
+        let text = std::str::from_utf8(text).map_err(|_| damaged())?;
+        Ok(Some((u64::from_le_bytes(*index), text.to_owned())))
+    }
+
+    /// Stores a setting of the server as a whole; gives its index.
+    ///
+    /// # Errors
+    /// See [`SetError`].
+    pub fn set_setting(&self, name: &'static str, text: &str) -> Result<u64, SetError> {
+        let _changing = lock(&self.changing);
+        let text = text.to_owned();
+        let index = self.run(move |catalog| {
+            let index = next_counter(catalog, LAST_INDEX_KEY)?;
+            let bytes = [&index.to_le_bytes()[..], text.as_bytes()].concat();
+            catalog.tree_mut(SETTINGS)?.put(name.as_bytes(), &bytes)?;
+            Ok(index)
+        })?;
         Ok(index)
     }
 

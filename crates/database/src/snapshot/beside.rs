@@ -1,14 +1,17 @@
 //! Reading what documents have beside their bodies, and values of compare-exchange.
 
 use jackdaw_base::lowercase::lowercase;
+use jackdaw_base::time::UnixTicks;
 
 use super::view::Snapshot;
 use crate::command::CounterValue;
+use crate::due::DueKind;
 use crate::error::ReadError;
 use crate::exchange::ExchangeValue;
 use crate::store::trees::{COUNTERS, EXCHANGE, SERIES, SETTINGS, number_key, tree};
 use crate::store::{
-    CounterRecord, ExchangeRecord, SeriesRecord, counter_key, guard_key, last_exchange_index,
+    CounterRecord, ExchangeRecord, SeriesRecord, counter_key, first_due, guard_key,
+    last_exchange_index,
 };
 use jackdaw_query::{DocumentNumber, Etag};
 use jackdaw_storage::{Key, StorageError};
@@ -130,6 +133,14 @@ impl Snapshot {
     /// See [`ReadError`].
     pub fn exchange_index(&self) -> Result<u64, ReadError> {
         last_exchange_index(&tree(&self.transaction, SETTINGS)?)
+    }
+
+    /// The first date at which something of a kind is due.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn first_due(&self, kind: DueKind) -> Result<Option<UnixTicks>, ReadError> {
+        first_due(&self.transaction, kind)
     }
 
     /// Number of values of compare-exchange. O(1).

@@ -62,7 +62,7 @@ impl<'s> DocumentRow<'s> {
     /// What it has beside its body.
     #[must_use]
     pub fn flags(&self) -> Flags {
-        self.record.flags
+        self.record.flags.without(Flags::HAS_DATES)
     }
 
     /// The metadata the user gave and the names of what it has beside its body, without what the

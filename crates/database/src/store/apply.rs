@@ -56,6 +56,7 @@ pub(crate) fn apply(
 ) -> Result<Applied, WriteError> {
     let mut writer = Writer::begin(transaction, &core.id, core.now())?;
     writer.wants_results = wants_results;
+    writer.skips_unchanged = batch.skips_unchanged();
     apply_items(&mut writer, core, batch)?;
     writer.finish()
 }
@@ -142,6 +143,8 @@ pub(crate) struct Writer<'w> {
     pub(super) state: State,
     collections: FxHashMap<CollectionNumber, OpenCollection>,
     wants_results: bool,
+    /// Leaves documents alone that are put with the content that they have.
+    skips_unchanged: bool,
     pub(super) applied: Applied,
     /// Documents whose names beside the body changed; rewritten once at the end.
     pub(super) touched: BTreeSet<DocumentNumber>,
@@ -171,6 +174,7 @@ impl<'w> Writer<'w> {
             state,
             collections: FxHashMap::default(),
             wants_results: false,
+            skips_unchanged: false,
             applied,
             touched: BTreeSet::new(),
             incomplete: Vec::new(),
@@ -266,6 +270,12 @@ impl<'w> Writer<'w> {
             let id = put.id.to_owned();
             return Err(WriteError::CollectionMismatch { id, from, to });
         }
+        if let Some(existing) = existing
+            && self.skips_unchanged
+            && self.is_unchanged(put, existing)?
+        {
+            return Ok(());
+        }
         let existing = match existing {
             Some(existing) => Some(self.keep_replaced(put, existing)?),
             None if put.keeps_revision => {
@@ -304,6 +314,26 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
+    /// Whether a document is put with the content that it has.
+    fn is_unchanged(&mut self, put: &Put<'_>, existing: Existing) -> Result<bool, WriteError> {
+        let Existing { number, head } = existing;
+        let mut flags = head.flags;
+        let composed = match flags.has(Flags::BESIDE) || self.touched.contains(&number) {
+            true => Some(self.compose(number, put, &mut flags)?),
+            false => None,
+        };
+        let (metadata_len, content) = match &composed {
+            Some((metadata_len, content)) => (*metadata_len, content.as_slice()),
+            None => (put.metadata_len, put.content),
+        };
+        let is_same = self.with_record(number, |_, record, _| {
+            let (metadata, body) = record.stored_bytes();
+            let parts = content.split_at_checked(metadata_len as usize);
+            Ok(parts == Some((metadata, body)))
+        })?;
+        Ok(is_same == Some(true))
+    }
+
     /// Writes a document under the next etag, in the place of the one with head `old`. What it has
     /// beside its body is looked up when it had, or was touched.
     pub(super) fn store(
@@ -328,6 +358,11 @@ impl<'w> Writer<'w> {
             Some((metadata_len, content)) => (*metadata_len, content.as_slice()),
             None => (put.metadata_len, put.content),
         };
+        let (metadata, _) = content
+            .split_at_checked(metadata_len as usize)
+            .ok_or_else(|| ReadError::damaged_document("the metadata of a document", number))?;
+        let has_dates = self.enter_dates(put.id, number, old, metadata)?;
+        flags = flags.set(Flags::HAS_DATES, has_dates);
         self.state.last_etag.0 += 1;
         let head = RecordHead {
             etag: self.state.last_etag,
@@ -357,7 +392,7 @@ impl<'w> Writer<'w> {
                 self.enforce(put.folded, rule)?;
             }
         }
-        Ok(flags)
+        Ok(flags.without(Flags::HAS_DATES))
     }
 
     /// The name of a collection in its first spelling.
@@ -442,8 +477,9 @@ impl<'w> Writer<'w> {
         Ok(())
     }
 
-    fn remove(&mut self, folded: &str, existing: Existing) -> Result<(), WriteError> {
+    pub(super) fn remove(&mut self, folded: &str, existing: Existing) -> Result<(), WriteError> {
         let Existing { number, head } = existing;
+        self.leave_dates(number, Some(head))?;
         self.remove_beside(number, head.flags)?;
         self.state.last_etag.0 += 1;
         let etag = self.state.last_etag;

@@ -15,6 +15,7 @@ mod attachments;
 mod beside;
 mod collections;
 mod counters;
+mod due;
 mod exchange;
 mod identities;
 mod patch;
@@ -27,6 +28,7 @@ pub(crate) use apply::{Applied, Put, Writer, apply};
 pub(crate) use attachments::AttachmentRecord;
 pub(crate) use collections::CollectionRecord;
 pub(crate) use counters::{CounterRecord, counter_key};
+pub(crate) use due::{carry_out as carry_out_due, first as first_due};
 pub(crate) use exchange::{
     ClusterWide, ExchangeRecord, apply_cluster_wide, change_exchange, guard_key,
     last_exchange_index,

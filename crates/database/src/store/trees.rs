@@ -50,6 +50,8 @@ pub(crate) const REVISION_BIN: &str = "revision_bin";
 /// Key in lower case to value of compare-exchange.
 pub(crate) const EXCHANGE: &str = "compare_exchange";
 
+/// Kind, time and document number of each date in metadata at which something happens.
+pub(crate) const DUE: &str = "due";
 /// Number of a subscription, big-endian, to its record.
 pub(crate) const SUBSCRIPTIONS: &str = "subscriptions";
 /// Name of a subscription in lower case to its number.

@@ -12,6 +12,7 @@ mod backups;
 mod beside;
 mod common;
 mod documents;
+mod due;
 mod imports;
 mod model;
 mod queries;

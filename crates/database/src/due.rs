@@ -1,0 +1,121 @@
+//! Expiration, refresh and archival: what happens to documents at dates in their metadata, how
+//! often it is looked at, and doing it.
+//!
+//! The server calls [`Database::carry_out_due`] again and again; the database's own clock decides
+//! what is due. Bytes: docs/format.md, tree `due`.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jackdaw_base::time::UnixTicks;
+
+use crate::database::Database;
+use crate::error::WriteError;
+use crate::store::carry_out_due;
+
+/// Documents changed by one transaction.
+const AT_ONCE: usize = 1_024;
+
+/// What a date in the metadata of a document asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DueKind {
+    /// `@expires`: the document is deleted.
+    Expiration,
+    /// `@refresh`: the document is stored again without the date, so that indexes, subscriptions
+    /// and watchers see it.
+    Refresh,
+    /// `@archive-at`: the document gets `@archived: true` in place of the date.
+    Archival,
+}
+
+impl DueKind {
+    /// All kinds.
+    pub const ALL: [DueKind; 3] = [DueKind::Expiration, DueKind::Refresh, DueKind::Archival];
+
+    /// Its field of the metadata.
+    #[must_use]
+    pub fn field(self) -> &'static str {
+        match self {
+            DueKind::Expiration => "@expires",
+            DueKind::Refresh => "@refresh",
+            DueKind::Archival => "@archive-at",
+        }
+    }
+
+    pub(crate) fn byte(self) -> u8 {
+        match self {
+            DueKind::Expiration => 1,
+            DueKind::Refresh => 2,
+            DueKind::Archival => 3,
+        }
+    }
+
+    fn slot(self) -> usize {
+        usize::from(self.byte() - 1)
+    }
+}
+
+/// How one kind of dates is looked after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueRule {
+    /// What it is about.
+    pub kind: DueKind,
+    /// Time between two looks.
+    pub every: Duration,
+    /// Most documents changed by one look; `None` for all that are due.
+    pub count_max: Option<u64>,
+}
+
+/// When each kind was last looked at since the database was opened.
+#[derive(Debug, Default)]
+pub(crate) struct DueClock(Mutex<[Option<UnixTicks>; 3]>);
+
+impl DueClock {
+    /// Whether it is time to look again; notes that it is done then.
+    fn is_time(&self, rule: &DueRule, now: UnixTicks) -> bool {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = &mut last[rule.kind.slot()];
+        let every = i64::try_from(rule.every.as_nanos() / 100).unwrap_or(i64::MAX);
+        // A clock that was set back must not keep it from happening.
+        let is_time = last.is_none_or(|last| now < last || now.0 - last.0 >= every);
+        if is_time {
+            *last = Some(now);
+        }
+        is_time
+    }
+}
+
+impl Database {
+    /// Does what is due by the rule, if it is time to look again; gives how many documents that
+    /// changed. Each transaction changes at most 1,024.
+    ///
+    /// # Errors
+    /// See [`WriteError`]; what was changed before stays.
+    pub fn carry_out_due(&self, rule: &DueRule) -> Result<u64, WriteError> {
+        let now = self.now();
+        if !self.due_clock().is_time(rule, now) {
+            return Ok(0);
+        }
+        let kind = rule.kind;
+        let mut left = rule.count_max.unwrap_or(u64::MAX);
+        let mut total = 0;
+        while left > 0 && self.has_due(kind, now)? {
+            let at_once = usize::try_from(left).unwrap_or(AT_ONCE).min(AT_ONCE);
+            let count = self.run(move |transaction, core| {
+                carry_out_due(transaction, core, kind, now, at_once)
+            })? as u64;
+            total += count;
+            left = left.saturating_sub(count);
+            if count < at_once as u64 {
+                break;
+            }
+        }
+        Ok(total)
+    }
+
+    /// Whether anything is due: asked before a write transaction is begun for nothing.
+    fn has_due(&self, kind: DueKind, now: UnixTicks) -> Result<bool, WriteError> {
+        let snapshot = self.read()?;
+        Ok(snapshot.first_due(kind)?.is_some_and(|first| first <= now))
+    }
+}
