@@ -89,6 +89,7 @@ impl Server {
         runtime.spawn(crate::live::run(shared.clone()));
         runtime.spawn(crate::maintenance::run(shared.clone()));
         runtime.spawn(crate::scrub::run(shared.clone()));
+        runtime.spawn(crate::maintenance::run_due(shared.clone()));
         let tcp = crate::subscriptions::serve(shared.clone(), tcp_listener, stopping.clone());
         let http = http::serve(shared, listener, stopping);
         let serving = runtime.spawn(async move { tokio::join!(http, tcp).0 });

@@ -342,3 +342,31 @@ fn lists_of_ids_are_included_one_by_one() {
         .json();
     assert_eq!(loaded["Includes"].as_object().unwrap().len(), 2);
 }
+
+#[test]
+fn loads_include_revisions_by_change_vector_and_by_time() {
+    let (_server, mut connection) = start_with_database();
+    let configuration = r#"{"Default":{"Disabled":false}}"#;
+    let path = format!("{BASE}/admin/revisions/config");
+    assert_eq!(connection.post(&path, configuration).status, 200);
+    let store = |connection: &mut Connection, mut body: Value| {
+        body["@metadata"] = json!({ "@collection": "Users" });
+        let stored = connection.put(&format!("{BASE}/docs?id=users/1"), &body.to_string());
+        stored.json()["ChangeVector"].as_str().unwrap().to_owned()
+    };
+    let first = store(&mut connection, json!({ "Age": 1 }));
+    store(&mut connection, json!({ "Age": 2, "Earlier": [first] }));
+    let path = format!("{BASE}/docs?id=users/1&revisions=Earlier");
+    let loaded = connection.get(&path).json();
+    let included = &loaded["RevisionIncludes"][0];
+    assert_eq!(included["Id"], "users/1");
+    assert_eq!(included["ChangeVector"], first);
+    assert_eq!(included["Revision"]["Age"], 1);
+    let path = format!("{BASE}/docs?id=users/1&revisionsBefore=2999-01-01T00:00:00.0000000Z");
+    let loaded = connection.get(&path).json();
+    assert_eq!(loaded["RevisionIncludes"][0]["Revision"]["Age"], 2);
+    assert_eq!(
+        loaded["RevisionIncludes"][0]["Before"],
+        "2999-01-01T00:00:00.0000000Z"
+    );
+}

@@ -189,3 +189,30 @@ fn an_operation_that_is_killed_ends_its_bulk_insert() {
     let state = killer.get("/databases/db1/operations/state?id=77").json();
     assert_eq!(state["Status"], "Completed");
 }
+
+#[test]
+fn documents_that_did_not_change_are_left_alone_when_asked() {
+    let (_server, mut connection) = start_with_database();
+    let insert = |connection: &mut Connection, age: u32, skips: bool| {
+        let put = |id: &str, age: u32| {
+            let document = format!(r#"{{"A":{age},"@metadata":{{"@collection":"U"}}}}"#);
+            format!(r#"{{"Id":"{id}","Type":"PUT","Document":{document}}}"#)
+        };
+        let body = format!("[{},{}]", put("u/1", 1), put("u/2", age));
+        let path = format!("/databases/db1/bulk_insert?id=1&skipOverwriteIfUnchanged={skips}");
+        let answer = connection.post(&path, &body);
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        let mut vector = |id: &str| {
+            let path = format!("/databases/db1/docs?id={id}");
+            let found = connection.get(&path).json();
+            found["Results"][0]["@metadata"]["@change-vector"].clone()
+        };
+        (vector("u/1"), vector("u/2"))
+    };
+    let first = insert(&mut connection, 1, true);
+    assert_eq!(insert(&mut connection, 1, true), first);
+    let changed = insert(&mut connection, 2, true);
+    assert_eq!(changed.0, first.0);
+    assert_ne!(changed.1, first.1);
+    assert_ne!(insert(&mut connection, 2, false).0, first.0);
+}

@@ -300,3 +300,51 @@ fn metrics_tell_what_the_disk_of_each_open_database_took() {
     assert!(count.parse::<u64>().unwrap() > 0, "{text}");
     assert!(text.contains("quantile=\"0.999\""), "{text}");
 }
+
+#[test]
+fn settings_for_clients_of_the_server_stand_in_for_those_of_a_database() {
+    let (mut server, mut connection) = support::start_with_database();
+    assert_eq!(connection.get("/configuration/client").status, 404);
+    let whole = r#"{"MaxNumberOfRequestsPerSession":7}"#;
+    assert_eq!(
+        connection.put("/admin/configuration/client", whole).status,
+        201
+    );
+    server.restart(support::config());
+    let mut connection = server.connect();
+    let told = connection.get("/configuration/client").json();
+    assert_eq!(told["MaxNumberOfRequestsPerSession"], 7);
+    let path = "/databases/db1/configuration/client";
+    let told = connection.get(path).json();
+    assert_eq!(told["Configuration"]["MaxNumberOfRequestsPerSession"], 7);
+    let own = r#"{"MaxNumberOfRequestsPerSession":9}"#;
+    connection.put("/databases/db1/admin/configuration/client", own);
+    let told = connection.get(path).json();
+    assert_eq!(told["Configuration"]["MaxNumberOfRequestsPerSession"], 9);
+    let own = r#"{"MaxNumberOfRequestsPerSession":9,"Disabled":true}"#;
+    connection.put("/databases/db1/admin/configuration/client", own);
+    let told = connection.get(path).json();
+    assert_eq!(told["Configuration"]["MaxNumberOfRequestsPerSession"], 7);
+}
+
+#[test]
+fn what_happens_at_dates_is_configured_and_wrong_configurations_are_refused() {
+    let (_server, mut connection) = support::start_with_database();
+    for (name, frequency) in [
+        ("expiration", "DeleteFrequencyInSec"),
+        ("refresh", "RefreshFrequencyInSec"),
+        ("data-archival", "ArchiveFrequencyInSec"),
+    ] {
+        let own = format!("/databases/db1/{name}/config");
+        let admin = format!("/databases/db1/admin/{name}/config");
+        assert_eq!(connection.get(&own).status, 404);
+        let wrong = format!(r#"{{"Disabled":false,"{frequency}":0}}"#);
+        let refused = connection.post(&admin, &wrong);
+        assert_eq!(refused.status, 500);
+        assert!(refused.text().contains(frequency), "{}", refused.text());
+        let right = format!(r#"{{"Disabled":false,"{frequency}":5}}"#);
+        let set = connection.post(&admin, &right);
+        assert!(set.json()["RaftCommandIndex"].as_u64().unwrap() > 0);
+        assert_eq!(connection.get(&own).json()[frequency], 5);
+    }
+}

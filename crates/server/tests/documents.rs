@@ -355,8 +355,8 @@ fn includes_bring_what_documents_refer_to_once() {
         b"",
     );
     assert_eq!(again.status, 200);
-    let revisions = connection.get(&format!("{DOCS}?id=orders/1&revisions=Vector"));
-    assert_eq!(revisions.json()["Type"], "System.NotSupportedException");
+    let wrong = connection.get(&format!("{DOCS}?id=orders/1&revisionsBefore=yesterday"));
+    assert_eq!(wrong.json()["Type"], "System.ArgumentException");
 }
 
 #[test]

@@ -31,6 +31,8 @@ const ELEMENT_BYTES_MAX: usize = 64 << 20;
 struct Stored {
     documents: usize,
     batches: usize,
+    /// Whether documents are left alone that come with the content that they have.
+    skips_unchanged: bool,
 }
 
 type Storing = JoinHandle<Result<usize, WireError>>;
@@ -51,12 +53,17 @@ async fn insert(call: &Arc<Call>, feed: &mut Feed) -> Result<(), WireError> {
     let number = number.ok_or_else(|| WireError::missing_parameter("id"))?;
     let operations = &call.shared.operations;
     let progress = operations.under(database.id().as_str(), number, "Bulk insert".to_owned());
-    let mut stored = Stored::default();
+    let mut stored = Stored {
+        skips_unchanged: call.query().flag("skipOverwriteIfUnchanged"),
+        ..Stored::default()
+    };
     let outcome = tokio::select! {
         outcome = store_all(&database, feed, &mut stored) => outcome,
         () = progress.cancelled() => Err(ended()),
     };
-    let Stored { documents, batches } = stored;
+    let Stored {
+        documents, batches, ..
+    } = stored;
     let outcome = outcome.map_err(|cause| {
         let message = format!(
             "Failed to process bulk insert. Inserted {documents} items in {batches} batches."
@@ -90,17 +97,17 @@ async fn store_all(
         elements.push(&piece)?;
         if elements.ready_bytes() >= BATCH_BYTES && elements.content_left == 0 {
             settle(&mut storing, stored).await?;
-            storing = Some(store(database, elements.take()));
+            storing = Some(store(database, elements.take(), stored.skips_unchanged));
         }
     }
     elements.finish()?;
     settle(&mut storing, stored).await?;
-    let mut last = Some(store(database, elements.take()));
+    let mut last = Some(store(database, elements.take(), stored.skips_unchanged));
     settle(&mut last, stored).await
 }
 
 /// Parses and stores a batch on a task of its own.
-fn store(database: &Arc<Database>, batch: Batch) -> Storing {
+fn store(database: &Arc<Database>, batch: Batch, skips_unchanged: bool) -> Storing {
     let database = database.clone();
     tokio::spawn(async move {
         let parsed = tokio::task::spawn_blocking(move || batch.commands());
@@ -108,8 +115,12 @@ fn store(database: &Arc<Database>, batch: Batch) -> Storing {
         if commands.is_empty() {
             return Ok(0);
         }
-        let results: Vec<CommandResult> = writing::submit(&database, commands).await?;
-        Ok(results.len())
+        let count = commands.len();
+        let _: Vec<CommandResult> = match skips_unchanged {
+            true => writing::submit_changed(&database, commands).await?,
+            false => writing::submit(&database, commands).await?,
+        };
+        Ok(count)
     })
 }
 

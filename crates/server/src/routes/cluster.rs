@@ -98,11 +98,6 @@ pub(crate) fn topology(call: &Call) -> Outcome {
     })))
 }
 
-/// `GET /configuration/client`: 404 means that none is set.
-pub(crate) fn no_client_configuration(_call: &Call) -> Outcome {
-    Ok(Reply::empty(StatusCode::NOT_FOUND))
-}
-
 /// `GET /debug/routes`
 pub(crate) fn routes(call: &Call) -> Outcome {
     let mut rows: Vec<Value> = Vec::new();

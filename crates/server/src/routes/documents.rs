@@ -15,12 +15,9 @@ use jackdaw_database::{
 };
 use jackdaw_document::{Path, Value, write_object, write_string};
 
-use super::{compare_exchange, counters, failure, input, series, writing};
+use super::{compare_exchange, counters, failure, input, revisions, series, writing};
 use crate::http::{Call, ChunkWriter, Outcome, Pending, Reply};
 use crate::wire::{QueryString, WireError, kind};
-
-/// Parameters that ask for data this server does not hold.
-const UNSERVED_INCLUDES: &[&str] = &["revisions", "revisionsBefore"];
 
 /// `GET /databases/*/docs`
 pub(super) fn get(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
@@ -267,14 +264,11 @@ struct Includes {
     counters: Option<counters::Wanted>,
     exchange: Option<compare_exchange::Wanted>,
     series: Option<series::Wanted>,
+    revisions: Option<revisions::Included>,
 }
 
 impl Includes {
     fn read(query: QueryString<'_>) -> Result<Includes, WireError> {
-        if let Some(name) = UNSERVED_INCLUDES.iter().find(|name| query.has(name)) {
-            let message = format!("Loading with '{name}' is not supported by this server.");
-            return Err(WireError::new(kind::NOT_SUPPORTED, message));
-        }
         let mut paths = Vec::new();
         for text in query.all("include").filter(|text| !text.is_empty()) {
             let path = Path::parse(&text)
@@ -286,6 +280,7 @@ impl Includes {
             counters: counters::Wanted::read(query),
             exchange: compare_exchange::Wanted::read(query)?,
             series: series::Wanted::read(query)?,
+            revisions: revisions::Included::read(query)?,
         })
     }
 
@@ -295,7 +290,10 @@ impl Includes {
 
     /// Whether something is wanted that may change without the documents.
     fn has_beside(&self) -> bool {
-        self.counters.is_some() || self.exchange.is_some() || self.series.is_some()
+        self.counters.is_some()
+            || self.exchange.is_some()
+            || self.series.is_some()
+            || self.revisions.is_some()
     }
 
     /// Appends what is wanted beside documents, as further members of the answer.
@@ -317,6 +315,9 @@ impl Includes {
                 .iter()
                 .map(|document| (document.id(), document.number()));
             series.push(snapshot, named, out)?;
+        }
+        if let Some(revisions) = &self.revisions {
+            revisions.push(snapshot, documents, out)?;
         }
         Ok(())
     }

@@ -236,6 +236,9 @@ pub(crate) fn write(error: &WriteError) -> WireError {
             format!("Failed to append TimeSeries entry: {why}."),
         ),
         WriteError::ClusterConflict(violations) => cluster_conflict(violations),
+        WriteError::InvalidDate { .. } => {
+            WireError::new(kind::INVALID_OPERATION, error.to_string())
+        }
         WriteError::NoSubscription(which) => {
             let message = format!("Subscription with {which} was not found in server store");
             WireError::new(kind::NO_SUBSCRIPTION, message)

@@ -16,6 +16,7 @@ mod counters;
 mod databases;
 mod delete_by_query;
 mod documents;
+mod due;
 mod failure;
 mod hilo;
 mod identities;
@@ -49,6 +50,7 @@ use std::sync::Arc;
 
 use jackdaw_database::{Database, DatabaseSet};
 
+pub(crate) use due::rules as due_rules;
 pub(crate) use failure::{read as read_failure, write as write_failure};
 pub(crate) use including::Included;
 pub(crate) use operations::Operations;

@@ -5,16 +5,16 @@
 use hyper::StatusCode;
 use hyper::header::IF_NONE_MATCH;
 use jackdaw_base::time::UnixTicks;
-use jackdaw_database::{DocumentRow, Etag, RevisionsConfiguration};
-use jackdaw_document::{Value, write_object};
+use jackdaw_database::{DocumentRow, Etag, RevisionsConfiguration, Snapshot};
+use jackdaw_document::{Path, Value, write_array, write_object};
 use serde_json::json;
 
 use super::cluster::NODE_TAG;
-use super::documents::{hash_of, push_document, snapshot};
+use super::documents::{hash_of, push_document, snapshot, texts_at};
 use super::queries::long;
 use super::{failure, input};
 use crate::http::{Call, Outcome, Reply};
-use crate::wire::{WireError, kind};
+use crate::wire::{QueryString, WireError, kind};
 
 /// Revisions told at once unless the client says otherwise.
 const PAGE_SIZE: usize = 25;
@@ -244,4 +244,75 @@ pub(super) fn revert(call: &Call) -> Outcome {
         .batch(commands)
         .map_err(|error| failure::write(&error))?;
     Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+/// Revisions that a load includes: by change vectors in the documents, and as of a moment.
+pub(super) struct Included {
+    paths: Vec<Path>,
+    before: Option<UnixTicks>,
+}
+
+impl Included {
+    /// Reads `revisions=<path>` (repeated) and `revisionsBefore=<date>`.
+    pub(super) fn read(query: QueryString<'_>) -> Result<Option<Included>, WireError> {
+        let mut paths = Vec::new();
+        for text in query.all("revisions").filter(|text| !text.is_empty()) {
+            let path = Path::parse(&text)
+                .map_err(|error| WireError::new(kind::ARGUMENT, error.to_string()))?;
+            paths.push(path.fanning_out());
+        }
+        let before = query.filled("revisionsBefore").map(|text| {
+            UnixTicks::parse(text.trim()).ok_or_else(|| {
+                let message =
+                    format!("Could not parse query string 'revisionsBefore' as date '{text}'.");
+                WireError::new(kind::ARGUMENT, message)
+            })
+        });
+        let before = before.transpose()?;
+        let is_empty = paths.is_empty() && before.is_none();
+        Ok((!is_empty).then_some(Included { paths, before }))
+    }
+
+    /// Appends `,"RevisionIncludes":[{Id, ChangeVector, Before, Revision}]`.
+    pub(super) fn push(
+        &self,
+        snapshot: &Snapshot,
+        documents: &[&DocumentRow<'_>],
+        out: &mut Vec<u8>,
+    ) -> Result<(), WireError> {
+        let read = |error| failure::read(&error);
+        let mut found: Vec<(&str, DocumentRow<'_>, Option<UnixTicks>)> = Vec::new();
+        for document in documents {
+            for path in &self.paths {
+                for vector in texts_at(path, document.body().root()) {
+                    if let Some(revision) = snapshot.revision(vector).map_err(read)? {
+                        found.push((document.id(), revision, None));
+                    }
+                }
+            }
+            if let Some(before) = self.before {
+                let revision = snapshot.revision_before(document.id(), before);
+                if let Some(revision) = revision.map_err(read)? {
+                    found.push((document.id(), revision, Some(before)));
+                }
+            }
+        }
+        out.extend_from_slice(b",\"RevisionIncludes\":");
+        write_array(out, |list| {
+            for (id, revision, before) in &found {
+                list.object(|object| {
+                    object.string("Id", id);
+                    object.string("ChangeVector", &revision.change_vector());
+                    match before {
+                        Some(before) => object.string("Before", &before.to_string()),
+                        None => object.null("Before"),
+                    }
+                    let mut json = Vec::new();
+                    revision.write_json(&mut json);
+                    object.raw("Revision", &json);
+                });
+            }
+        });
+        Ok(())
+    }
 }

@@ -18,7 +18,7 @@ const TIME_SERIES: &str = "TimeSeries";
 const DISABLED: &str = "Disabled";
 
 /// The body as JSON that goes into a record: it is small and holds no documents.
-fn given(call: &Call) -> Result<Map<String, Value>, WireError> {
+pub(super) fn given(call: &Call) -> Result<Map<String, Value>, WireError> {
     let mut parser = input::parser(call);
     let object: Object<'_> = input::object(call, &mut parser)?;
     let text = jackdaw_document::Value::Object(object).to_json();
@@ -33,17 +33,66 @@ pub(super) fn put_client(call: &Call) -> Outcome {
     Ok(Reply::empty(StatusCode::CREATED))
 }
 
-/// `GET /databases/*/configuration/client`: an etag of -2 says that none was ever set.
+/// `GET /databases/*/configuration/client`: an etag of -2 says that none was ever set. Settings of
+/// the server stand in for those of a database that has none, or disabled ones.
 pub(super) fn client(call: &Call) -> Outcome {
     super::database(call)?;
     let (index, member) = databases::member(call, CLIENT)?;
-    let Some(Value::Object(mut members)) = member else {
+    let is_disabled = |members: &Map<String, Value>| {
+        members.get("Disabled").and_then(Value::as_bool) == Some(true)
+    };
+    let own = match member {
+        Some(Value::Object(members)) => Some((index, members)),
+        _ => None,
+    };
+    let found = match own {
+        Some((_, members)) if is_disabled(&members) => {
+            server_settings(call)?.or(Some((index, members)))
+        }
+        Some(own) => Some(own),
+        None => server_settings(call)?,
+    };
+    let Some((index, mut members)) = found else {
         return Ok(Reply::value(&json!({ "Etag": -2, "Configuration": null })));
     };
     members.insert("Etag".to_owned(), index.into());
     Ok(Reply::value(
         &json!({ "Etag": index, "Configuration": members }),
     ))
+}
+
+/// Members of a setting and the index of their last change.
+type Stored = (u64, Map<String, Value>);
+
+/// Settings for clients of all databases that have none of their own.
+fn server_settings(call: &Call) -> Result<Option<Stored>, WireError> {
+    let stored = call.shared.databases.setting(CLIENT);
+    let stored = stored.map_err(|error| failure::read(&error))?;
+    let Some((index, text)) = stored else {
+        return Ok(None);
+    };
+    let members = serde_json::from_str(&text).map_err(|error| {
+        let message = format!("The settings for clients are damaged: {error}");
+        WireError::new(kind::UNEXPECTED, message)
+    })?;
+    Ok(Some((index, members)))
+}
+
+/// `PUT /admin/configuration/client`
+pub(super) fn put_server_client(call: &Call) -> Outcome {
+    let text = Value::Object(given(call)?).to_string();
+    let stored = call.shared.databases.set_setting(CLIENT, &text);
+    stored.map_err(|error| failure::set("", &error))?;
+    Ok(Reply::empty(StatusCode::CREATED))
+}
+
+/// `GET /configuration/client`: 404 means that none is set.
+pub(super) fn server_client(call: &Call) -> Outcome {
+    let Some((index, mut members)) = server_settings(call)? else {
+        return Ok(Reply::empty(StatusCode::NOT_FOUND));
+    };
+    members.insert("Etag".to_owned(), index.into());
+    Ok(Reply::value(&members.into()))
 }
 
 /// `POST /databases/*/timeseries/names/config` with `{Collection, TimeSeries, ValueNames, Update}`:

@@ -23,7 +23,7 @@
 use super::row::{Row, rows};
 use super::{
     attachments, backups, batch, bulk_insert, changes, cluster, compare_exchange, counters,
-    databases, delete_by_query, documents, hilo, identities, index_control, index_definitions,
+    databases, delete_by_query, documents, due, hilo, identities, index_control, index_definitions,
     indexes, live, metrics, multi_get, operations, patch_by_query, patches, queries, revisions,
     series, settings, statistics, streams, studio, subscriptions,
 };
@@ -50,8 +50,10 @@ const SERVER: &[Route<Row>] = rows! {
         ValidUser NoDatabase NoBody Data Unaudited "This node";
     Get "/cluster/topology" Inline(cluster::topology)
         ValidUser NoDatabase NoBody Data Unaudited "All nodes: this one";
-    Get "/configuration/client" Inline(cluster::no_client_configuration)
-        ValidUser NoDatabase NoBody Data Unaudited "None is set";
+    Get "/configuration/client" Blocking(settings::server_client)
+        ValidUser NoDatabase NoBody Data Unaudited "Client settings of the server";
+    Put "/admin/configuration/client" Blocking(settings::put_server_client)
+        Operator NoDatabase Json Admin Audited "Sets client settings of the server";
     Get "/debug/routes" Inline(cluster::routes)
         ValidUser NoDatabase NoBody Data Unaudited "This table";
     Get "/debug/server-id" Inline(cluster::server_id)
@@ -285,6 +287,18 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Admin NoBody Admin Audited "Deletes a subscription as a task";
     Get "/databases/*/info/tcp" Inline(subscriptions::tcp)
         ValidUser Read NoBody Data Unaudited "Where subscriptions are served";
+    Get "/databases/*/expiration/config" Blocking(due::expiration)
+        ValidUser Read NoBody Data Unaudited "When documents expire";
+    Post "/databases/*/admin/expiration/config" Blocking(due::set_expiration)
+        ValidUser Admin Json Admin Audited "Lets documents expire";
+    Get "/databases/*/refresh/config" Blocking(due::refresh)
+        ValidUser Read NoBody Data Unaudited "When documents are refreshed";
+    Post "/databases/*/admin/refresh/config" Blocking(due::set_refresh)
+        ValidUser Admin Json Admin Audited "Lets documents be refreshed";
+    Get "/databases/*/data-archival/config" Blocking(due::archival)
+        ValidUser Read NoBody Data Unaudited "When documents are archived";
+    Post "/databases/*/admin/data-archival/config" Blocking(due::set_archival)
+        ValidUser Admin Json Admin Audited "Lets documents be archived";
     Get "/databases/*/changes" Waiting(changes::open)
         ValidUser Read NoBody Data Unaudited "News of changes over a web socket";
 };

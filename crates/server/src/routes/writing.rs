@@ -40,6 +40,17 @@ pub(super) async fn submit(
     results.map_err(|error| failure::write(&error))
 }
 
+/// As [`submit`], but leaves documents alone that are put with the content that they have.
+pub(super) async fn submit_changed(
+    database: &Database,
+    commands: Vec<Command>,
+) -> Result<Vec<CommandResult>, WireError> {
+    let (done, outcome) = oneshot::channel();
+    database.submit_batch_of_changed(commands, move |outcome| drop(done.send(outcome)));
+    let results = outcome.await.map_err(|_| lost())?;
+    results.map_err(|error| failure::write(&error))
+}
+
 /// Carries out the commands as one cluster-wide transaction and waits until it is durable.
 pub(super) async fn submit_cluster_wide(
     database: &Database,
