@@ -5,6 +5,7 @@ import { LiveProvider } from "./live/live-provider";
 import { TopBar } from "./parts/top-bar";
 import { DatabasesRoom } from "./rooms/databases/databases-room";
 import { DocumentsRoom } from "./rooms/documents/documents-room";
+import { IndexesRoom } from "./rooms/indexes/indexes-room";
 import { QueryRoom } from "./rooms/query/query-room";
 import { useRoute, type Route } from "./route";
 
@@ -26,5 +27,7 @@ function roomOf(route: Route): ReactNode {
       return <DocumentsRoom key={route.database} route={route} />;
     case "query":
       return <QueryRoom key={route.database} database={route.database} text={route.text} />;
+    case "indexes":
+      return <IndexesRoom key={route.database} database={route.database} open={route.index} />;
   }
 }

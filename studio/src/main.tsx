@@ -12,6 +12,7 @@ import "./styles/json.css";
 import "./styles/databases.css";
 import "./styles/documents.css";
 import "./styles/query.css";
+import "./styles/indexes.css";
 
 applyKeptTheme();
 const place = document.getElementById("studio");

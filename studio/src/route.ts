@@ -3,6 +3,7 @@
 //   #/databases
 //   #/databases/NAME/documents?collection=NAME&id=ID
 //   #/databases/NAME/query?text=RQL
+//   #/databases/NAME/indexes?index=NAME
 
 import { useSyncExternalStore } from "react";
 
@@ -16,20 +17,33 @@ export type Route =
       /** The document that is open beside the list. */
       readonly id: string | null;
     }
-  | { readonly room: "query"; readonly database: string; readonly text: string | null };
+  | { readonly room: "query"; readonly database: string; readonly text: string | null }
+  | {
+      readonly room: "indexes";
+      readonly database: string;
+      /** The index that is open beside the list. */
+      readonly index: string | null;
+    };
 
 export function href(route: Route): string {
   if (route.room === "databases") {
     return "#/databases";
   }
   const base = `#/databases/${encodeURIComponent(route.database)}/${route.room}`;
-  const given =
-    route.room === "documents"
-      ? { collection: route.collection, id: route.id }
-      : { text: route.text };
-  const pairs = Object.entries(given).filter(([, value]) => value !== null);
+  const pairs = Object.entries(parametersOf(route)).filter(([, value]) => value !== null);
   const search = pairs.map(([name, value]) => `${name}=${encodeURIComponent(value ?? "")}`).join("&");
   return search === "" ? base : `${base}?${search}`;
+}
+
+function parametersOf(route: Exclude<Route, { room: "databases" }>): Record<string, string | null> {
+  switch (route.room) {
+    case "documents":
+      return { collection: route.collection, id: route.id };
+    case "query":
+      return { text: route.text };
+    case "indexes":
+      return { index: route.index };
+  }
 }
 
 /** Goes there; with `replace` the present place is not kept in the browser's history. */
@@ -50,6 +64,9 @@ export function parseRoute(hash: string): Route {
   const given = new URLSearchParams(search.replaceAll("+", "%2B"));
   if (room === "query") {
     return { room: "query", database: name, text: given.get("text") };
+  }
+  if (room === "indexes") {
+    return { room: "indexes", database: name, index: given.get("index") };
   }
   const collection = given.get("collection");
   return { room: "documents", database: name, collection, id: given.get("id") };

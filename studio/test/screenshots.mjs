@@ -12,6 +12,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { launch } from "./browser.mjs";
 import { documentChecks } from "./document-checks.mjs";
+import { indexChecks } from "./index-checks.mjs";
 import { queryChecks } from "./query-checks.mjs";
 import { serverChecks } from "./server-checks.mjs";
 
@@ -40,7 +41,7 @@ let passed = 0;
 let failed = 0;
 for (const theme of ["light", "dark"]) {
   const context = { url, database, collection, count, documents: stats.CountOfDocuments, theme, out };
-  for (const [title, run] of [...serverChecks, ...documentChecks, ...queryChecks]) {
+  for (const [title, run] of [...serverChecks, ...documentChecks, ...queryChecks, ...indexChecks]) {
     const page = await browser.open(context);
     try {
       await run(page, context);

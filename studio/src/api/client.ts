@@ -27,7 +27,7 @@ export class ApiError extends Error {
 }
 
 export interface RequestOptions {
-  readonly method?: "GET" | "POST" | "PUT";
+  readonly method?: "GET" | "POST" | "PUT" | "DELETE" | "RESET";
   readonly body?: string;
   readonly signal?: AbortSignal;
 }
@@ -61,6 +61,14 @@ export async function requestPresent(path: string, options: RequestOptions = {})
     throw new ApiError(404, "", "The server does not know this address. Is it older than Studio?");
   }
   return answer;
+}
+
+/** Asks for something to be done; what the answer says beside success is of no interest. */
+export async function command(path: string, options: RequestOptions): Promise<void> {
+  const response = await send(path, options);
+  if (!response.ok) {
+    throw failure(response.status, await response.text());
+  }
 }
 
 async function send(path: string, options: RequestOptions): Promise<Response> {

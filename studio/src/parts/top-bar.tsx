@@ -36,6 +36,7 @@ function InDatabase({ route }: { readonly route: DatabaseRoute }): ReactNode {
   const { database, room } = route;
   const documents = href({ room: "documents", database, collection: null, id: null });
   const query = href({ room: "query", database, text: null });
+  const indexes = href({ room: "indexes", database, index: null });
   return (
     <>
       <span className="trail-step" aria-hidden="true">
@@ -48,6 +49,9 @@ function InDatabase({ route }: { readonly route: DatabaseRoute }): ReactNode {
         </a>
         <a href={query} aria-current={room === "query" ? "page" : undefined}>
           Query
+        </a>
+        <a href={indexes} aria-current={room === "indexes" ? "page" : undefined}>
+          Indexes
         </a>
       </span>
     </>
