@@ -9,9 +9,9 @@ import { ThemeToggle } from "./theme-toggle";
 export function TopBar({ route }: { readonly route: Route }): ReactNode {
   return (
     <header className="top-bar">
-      <a className="brand" href={href({ room: "databases" })}>
+      <a className="brand" href={href({ room: "databases" })} title="Jackdaw">
         <Logo />
-        Jackdaw
+        <span className="brand-name">Jackdaw</span>
       </a>
       <nav className="trail" aria-label="Where you are">
         <a
