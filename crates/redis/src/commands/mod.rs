@@ -230,6 +230,21 @@ fn key_count(call: &Call<'_>, position: usize) -> Result<usize, Failure> {
     Ok(count)
 }
 
+/// How far SINTERCARD and ZINTERCARD count: the LIMIT that may stand at `position`, behind the
+/// keys. Without one, and with 0, there is no end.
+fn cardinality_limit(call: &Call<'_>, position: usize) -> Result<usize, Failure> {
+    let limit = match call.len() - position {
+        0 => 0,
+        2 if call.is(position, "LIMIT") => {
+            let limit = call.integer(position + 1).ok();
+            let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+            limit.ok_or_else(|| Failure::other("LIMIT can't be negative"))?
+        }
+        _ => return Err(Failure::Syntax),
+    };
+    Ok(if limit == 0 { usize::MAX } else { limit })
+}
+
 /// A COUNT that has to be positive.
 fn positive_count(call: &Call<'_>, position: usize) -> Result<usize, Failure> {
     let count = call.integer(position).ok();

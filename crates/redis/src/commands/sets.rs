@@ -364,16 +364,7 @@ fn store_difference(call: &mut Call<'_>, space: &mut Space) -> Outcome {
 
 fn count_intersection(call: &mut Call<'_>, space: &mut Space) -> Outcome {
     let keys = super::key_count(call, 1)?;
-    let limit = match call.len() - 2 - keys {
-        0 => 0,
-        2 if call.is(2 + keys, "LIMIT") => {
-            let limit = call.integer(3 + keys).ok();
-            let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-            limit.ok_or_else(|| Failure::other("LIMIT can't be negative"))?
-        }
-        _ => return Err(Failure::Syntax),
-    };
-    let limit = if limit == 0 { usize::MAX } else { limit };
+    let limit = super::cardinality_limit(call, 2 + keys)?;
     let sets = load(call, space, 2..2 + keys)?;
     call.out
         .count(compute(sets, Operation::Intersection, limit).len());
