@@ -18,7 +18,7 @@ use crate::keyspace::{Key, Space, scoped};
 use crate::net::{Address, Message};
 use crate::resp::Out;
 use crate::shared::Shared;
-use crate::value::{Bytes, ListValue, SortedValue};
+use crate::value::{Bytes, Edit, Kind, ListValue, SortedValue};
 
 /// What a client waits for.
 #[derive(Clone, Debug)]
@@ -150,53 +150,43 @@ fn serve_one(
             out.bulk(&item);
         }
         &Wait::ListPop { from_front } => {
-            let shard = space.shard(key.hash);
-            let popped = shard.edit(key, now, false, |list: &mut ListValue, edit| {
-                Ok(list.pop(from_front, edit))
-            })?;
-            let Some(item) = popped.flatten() else {
+            let pop = |list: &mut ListValue, edit: &mut Edit| list.pop(from_front, edit);
+            let popped = pop_up_to(space, now, key, 1, pop)?;
+            let Some(item) = popped.first() else {
                 return Ok(false);
             };
             out.array(2);
             out.bulk(key.bytes);
-            out.bulk(&item);
+            out.bulk(item);
         }
         &Wait::ListPopMany { from_front, count } => {
-            let shard = space.shard(key.hash);
-            let popped = shard.edit(key, now, false, |list: &mut ListValue, edit| {
-                let popped = (0..count).map_while(|_| list.pop(from_front, edit));
-                Ok(popped.collect::<Vec<_>>())
-            })?;
-            let Some(popped) = popped else {
+            let pop = |list: &mut ListValue, edit: &mut Edit| list.pop(from_front, edit);
+            let popped = pop_up_to(space, now, key, count, pop)?;
+            if popped.is_empty() {
                 return Ok(false);
-            };
+            }
             out.array(2);
             out.bulk(key.bytes);
             out.array(popped.len());
             popped.iter().for_each(|item| out.bulk(item));
         }
         &Wait::SortedPop { smallest } => {
-            let shard = space.shard(key.hash);
-            let popped = shard.edit(key, now, false, |set: &mut SortedValue, edit| {
-                Ok(set.pop(smallest, edit))
-            })?;
-            let Some((member, score)) = popped.flatten() else {
+            let pop = |set: &mut SortedValue, edit: &mut Edit| set.pop(smallest, edit);
+            let popped = pop_up_to(space, now, key, 1, pop)?;
+            let Some((member, score)) = popped.first() else {
                 return Ok(false);
             };
             out.array(3);
             out.bulk(key.bytes);
-            out.bulk(&member);
-            out.double(score);
+            out.bulk(member);
+            out.double(*score);
         }
         &Wait::SortedPopMany { smallest, count } => {
-            let shard = space.shard(key.hash);
-            let popped = shard.edit(key, now, false, |set: &mut SortedValue, edit| {
-                let popped = (0..count).map_while(|_| set.pop(smallest, edit));
-                Ok(popped.collect::<Vec<_>>())
-            })?;
-            let Some(popped) = popped else {
+            let pop = |set: &mut SortedValue, edit: &mut Edit| set.pop(smallest, edit);
+            let popped = pop_up_to(space, now, key, count, pop)?;
+            if popped.is_empty() {
                 return Ok(false);
-            };
+            }
             out.array(2);
             out.bulk(key.bytes);
             out.array(popped.len());
@@ -208,6 +198,22 @@ fn serve_one(
         }
     }
     Ok(true)
+}
+
+/// What `pop` takes off the collection of a key, `count` times at the most; nothing when the key
+/// is not there.
+fn pop_up_to<T: Kind, R>(
+    space: &mut Space,
+    now: u64,
+    key: &Key<'_>,
+    count: usize,
+    mut pop: impl FnMut(&mut T, &mut Edit) -> Option<R>,
+) -> Result<Vec<R>, Failure> {
+    let shard = space.shard(key.hash);
+    let popped = shard.edit(key, now, false, |value: &mut T, edit| {
+        Ok((0..count).map_while(|_| pop(value, edit)).collect())
+    })?;
+    Ok(popped.unwrap_or_default())
 }
 
 /// Serves the waiters of all keys that changed, and of those that change by it.
