@@ -19,7 +19,8 @@ use super::groups::{Groups, Reducing};
 use super::references::{self, Asked};
 use super::terms::Terms;
 use super::trees::{
-    DOCUMENTS, ENTRIES, META, Meta, PENDING, decode_numbers, encode_numbers, encode_owned, key,
+    ENTRIES, META, Meta, PENDING, encode_owned, key, numbers_of_document,
+    replace_numbers_of_document,
 };
 use crate::indexes::step::StepError;
 
@@ -151,11 +152,7 @@ impl Applier {
         change: &Change,
         meta: &mut Meta,
     ) -> Result<(), StepError> {
-        let own = key(change.number.0);
-        let before = match transaction.tree(DOCUMENTS)? {
-            Some(tree) => tree.get(&own)?.map_or(Ok(Vec::new()), decode_numbers)?,
-            None => Vec::new(),
-        };
+        let before = numbers_of_document(transaction, change.number)?;
         let entries = self.normalized(&change.mapped)?;
         let now = self.replace(
             transaction,
@@ -165,16 +162,12 @@ impl Applier {
             &entries,
             meta,
         )?;
-        if now == before {
-            return Ok(());
-        }
-        let mut documents = transaction.tree_mut(DOCUMENTS)?;
-        if now.is_empty() {
-            documents.delete(&own)?;
-        } else {
-            documents.put(&own, &encode_numbers(now))?;
-        }
-        Ok(())
+        Ok(replace_numbers_of_document(
+            transaction,
+            change.number,
+            &before,
+            &now,
+        )?)
     }
 
     /// Gives an owner these entries in place of those before; gives their numbers. Numbers are

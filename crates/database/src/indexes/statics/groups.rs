@@ -20,8 +20,9 @@ use jackdaw_storage::WriteTransaction;
 
 use super::references::hash_of;
 use super::trees::{
-    DOCUMENTS, GROUP_NUMBERS, GROUPS, MAPPED, Meta, OUTPUTS, REDUCED, decode_numbers, decode_owned,
-    encode_numbers, encode_owned, key, keys, last_number, pair_key,
+    GROUP_NUMBERS, GROUPS, MAPPED, Meta, OUTPUTS, REDUCED, decode_numbers, decode_owned,
+    encode_numbers, encode_owned, key, keys, last_number, numbers_of_document, pair_key,
+    replace_numbers_of_document,
 };
 use crate::error::ReadError;
 use crate::indexes::step::StepError;
@@ -104,11 +105,7 @@ impl Groups {
         group_by: &[String],
         meta: &mut Meta,
     ) -> Result<(), StepError> {
-        let own = key(number.0);
-        let before = match transaction.tree(DOCUMENTS)? {
-            Some(tree) => tree.get(&own)?.map_or(Ok(Vec::new()), decode_numbers)?,
-            None => Vec::new(),
-        };
+        let before = numbers_of_document(transaction, number)?;
         let mut free: Vec<(u64, u64)> = pairs(&before).collect();
         let mut places = Vec::with_capacity(mapped.len());
         for values in mapped {
@@ -139,16 +136,12 @@ impl Groups {
             .iter()
             .flat_map(|(group, place)| [*group, *place])
             .collect();
-        if now == before {
-            return Ok(());
-        }
-        let mut documents = transaction.tree_mut(DOCUMENTS)?;
-        if now.is_empty() {
-            documents.delete(&own)?;
-        } else {
-            documents.put(&own, &encode_numbers(now))?;
-        }
-        Ok(())
+        Ok(replace_numbers_of_document(
+            transaction,
+            number,
+            &before,
+            &now,
+        )?)
     }
 
     /// The group of the values of the key fields, made when there is none.

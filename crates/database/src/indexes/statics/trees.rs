@@ -5,7 +5,7 @@ use jackdaw_base::time::UnixTicks;
 use jackdaw_base::varint;
 use jackdaw_query::DocumentNumber;
 use jackdaw_search::EntryId;
-use jackdaw_storage::{PageRead, ReadTransaction, StorageError, Tree};
+use jackdaw_storage::{PageRead, ReadTransaction, StorageError, Tree, WriteTransaction};
 
 use crate::error::ReadError;
 
@@ -220,6 +220,38 @@ pub(crate) fn entries_of<P: PageRead + ?Sized>(
     };
     let numbers = bytes.map_or(Ok(Vec::new()), decode_numbers)?;
     Ok(numbers.into_iter().map(EntryId).collect())
+}
+
+/// What [`DOCUMENTS`] tells of a document.
+pub(super) fn numbers_of_document(
+    transaction: &WriteTransaction,
+    number: DocumentNumber,
+) -> Result<Vec<u64>, ReadError> {
+    match transaction.tree(DOCUMENTS)? {
+        Some(tree) => tree
+            .get(&key(number.0))?
+            .map_or(Ok(Vec::new()), decode_numbers),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Puts `now` in the place of `before` in [`DOCUMENTS`]; a document without numbers is not in it.
+pub(super) fn replace_numbers_of_document(
+    transaction: &mut WriteTransaction,
+    number: DocumentNumber,
+    before: &[u64],
+    now: &[u64],
+) -> Result<(), StorageError> {
+    if now == before {
+        return Ok(());
+    }
+    let mut documents = transaction.tree_mut(DOCUMENTS)?;
+    if now.is_empty() {
+        documents.delete(&key(number.0))?;
+    } else {
+        documents.put(&key(number.0), &encode_numbers(now.iter().copied()))?;
+    }
+    Ok(())
 }
 
 /// Keys of a tree from `from` on that begin with `prefix`, at most `count`.
