@@ -475,16 +475,8 @@ impl WriteTransaction {
     pub fn commit(mut self) -> Result<TransactionId, CommitError> {
         // Closing, if this is the last handle, comes after the record is durable.
         let _environment = self.environment.take();
-        if self.is_empty() {
-            let snapshot = self.pages.snapshot;
-            // Closing would wait for this writer.
-            drop(self);
-            return Ok(TransactionId(snapshot));
-        }
-        let shared = Arc::clone(&self.pages.shared);
-        let id = self.id();
-        self.seal(Vec::new())
-            .map_err(|(error, _)| CommitError::NotCommitted(error))?;
+        let (id, sealed) = self.seal_alone()?;
+        let Some(shared) = sealed else { return Ok(id) };
         shared.write_sealed();
         match shared.poison() {
             Some(error) if shared.visible() < id.0 => Err(CommitError::Unknown(error)),
@@ -504,22 +496,29 @@ impl WriteTransaction {
     /// [`CommitError::NotCommitted`]: nothing was written. What fails later poisons the
     /// environment.
     pub fn commit_lazily(mut self) -> Result<TransactionId, CommitError> {
-        let environment = self.environment.take();
+        let _environment = self.environment.take();
+        let (id, sealed) = self.seal_alone()?;
+        let Some(shared) = sealed else { return Ok(id) };
+        if shared.is_write_due() {
+            shared.write_sealed();
+            shared.flush_inline_if_due();
+        }
+        Ok(id)
+    }
+
+    /// Seals a transaction whose caller is the only one to be told. Gives what to go on with, or
+    /// only the number of the snapshot when nothing was changed.
+    ///
+    /// The caller keeps the handle of the environment: closing would wait for this writer.
+    fn seal_alone(self) -> Result<(TransactionId, Option<Arc<Shared>>), CommitError> {
         if self.is_empty() {
-            let snapshot = self.pages.snapshot;
-            drop(self);
-            return Ok(TransactionId(snapshot));
+            return Ok((TransactionId(self.pages.snapshot), None));
         }
         let shared = Arc::clone(&self.pages.shared);
         let id = self.id();
         self.seal(Vec::new())
             .map_err(|(error, _)| CommitError::NotCommitted(error))?;
-        if shared.is_write_due() {
-            shared.write_sealed();
-            shared.flush_inline_if_due();
-        }
-        drop(environment);
-        Ok(id)
+        Ok((id, Some(shared)))
     }
 
     /// Whether nothing was changed.
