@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use jackdaw_document::{DocumentBuf, Limits, Value};
 use jackdaw_script::index::{
-    Attachment, IndexHost, IndexMachine, IndexedDocument, LoadedDocument, MapProgram, ReduceProgram,
+    EmptyDatabase, IndexMachine, IndexedDocument, MapProgram, ReduceProgram,
 };
-use jackdaw_script::{HostError, ScriptDocument, ScriptLimits};
+use jackdaw_script::{ScriptDocument, ScriptLimits};
 
 const DOCUMENTS: usize = 20_000;
 const GROUPS: usize = 100;
@@ -54,35 +54,6 @@ const REDUCES: [&str; 2] = [
      Total: g.values.reduce((t, v) => t + v.Total, 0) }))",
 ];
 
-/// A database with nothing in it: the maps ask for nothing.
-struct Nothing;
-
-impl IndexHost for Nothing {
-    fn load(&mut self, _: &str, _: Option<&str>) -> Result<Option<LoadedDocument>, HostError> {
-        Ok(None)
-    }
-
-    fn compare_exchange(&mut self, _: &str) -> Result<Option<DocumentBuf>, HostError> {
-        Ok(None)
-    }
-
-    fn counter_names(&mut self, _: &str) -> Result<Vec<String>, HostError> {
-        Ok(Vec::new())
-    }
-
-    fn time_series_names(&mut self, _: &str) -> Result<Vec<String>, HostError> {
-        Ok(Vec::new())
-    }
-
-    fn attachments(&mut self, _: &str) -> Result<Vec<Attachment>, HostError> {
-        Ok(Vec::new())
-    }
-
-    fn is_over(&mut self) -> bool {
-        false
-    }
-}
-
 fn main() -> Result<()> {
     let count = match std::env::args().nth(1) {
         Some(argument) => argument.parse()?,
@@ -110,7 +81,7 @@ fn main() -> Result<()> {
         let values: Vec<Value<'_>> = entries.iter().map(DocumentBuf::root).collect();
         let started = Instant::now();
         for group in values.chunks(GROUPS) {
-            let results = machine.reduce(&reduce, group, &mut Nothing)?;
+            let results = machine.reduce(&reduce, group, &mut EmptyDatabase)?;
             ensure!(results.len() == 1, "a group has one result");
         }
         times.push(started.elapsed());
@@ -137,7 +108,7 @@ fn map_all(
             last_modified: None,
         };
         let document = IndexedDocument::Document(document);
-        machine.map(map, document, &mut Nothing, &mut |_| entries += 1)?;
+        machine.map(map, document, &mut EmptyDatabase, &mut |_| entries += 1)?;
     }
     Ok((started.elapsed(), entries))
 }

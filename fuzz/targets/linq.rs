@@ -4,42 +4,13 @@
 
 use jackdaw_document::{DocumentBuf, Limits};
 use jackdaw_script::index::{
-    Attachment, IndexHost, IndexMachine, IndexedDocument, LoadedDocument, MapProgram, ReduceProgram,
+    EmptyDatabase, IndexMachine, IndexedDocument, MapProgram, ReduceProgram,
 };
-use jackdaw_script::{HostError, ScriptDocument, ScriptLimits};
+use jackdaw_script::{ScriptDocument, ScriptLimits};
 use libfuzzer_sys::fuzz_target;
 
 const DOCUMENT: &str = r#"{"a":1,"b":0.5,"s":"text, more","t":"2024-02-29T12:30:00","n":null,
     "l":[1,2,[3]],"o":{"k":true,"l":[{"a":1},{"a":2}]},"big":12345678901234567890.5}"#;
-
-/// A database with nothing in it.
-struct Nothing;
-
-impl IndexHost for Nothing {
-    fn load(&mut self, _: &str, _: Option<&str>) -> Result<Option<LoadedDocument>, HostError> {
-        Ok(None)
-    }
-
-    fn compare_exchange(&mut self, _: &str) -> Result<Option<DocumentBuf>, HostError> {
-        Ok(None)
-    }
-
-    fn counter_names(&mut self, _: &str) -> Result<Vec<String>, HostError> {
-        Ok(Vec::new())
-    }
-
-    fn time_series_names(&mut self, _: &str) -> Result<Vec<String>, HostError> {
-        Ok(Vec::new())
-    }
-
-    fn attachments(&mut self, _: &str) -> Result<Vec<Attachment>, HostError> {
-        Ok(Vec::new())
-    }
-
-    fn is_over(&mut self) -> bool {
-        false
-    }
-}
 
 fuzz_target!(|text: &str| {
     let limits = ScriptLimits {
@@ -66,12 +37,16 @@ fuzz_target!(|text: &str| {
     for map in [text.trim_start(), map.as_str()] {
         let is_csharp = map.starts_with("from ") || map.starts_with("docs.");
         if let Some(Ok(program)) = is_csharp.then(|| MapProgram::compile(map, &[])) {
-            let _ = machine.map(&program, indexed, &mut Nothing, &mut |entry| {
+            let _ = machine.map(&program, indexed, &mut EmptyDatabase, &mut |entry| {
                 assert!(entry.root().as_object().is_some());
             });
         }
     }
     if let Ok(program) = ReduceProgram::compile(&reduce, &[]) {
-        let _ = machine.reduce(&program, &[document.root(), document.root()], &mut Nothing);
+        let _ = machine.reduce(
+            &program,
+            &[document.root(), document.root()],
+            &mut EmptyDatabase,
+        );
     }
 });

@@ -46,6 +46,36 @@ pub trait IndexHost {
     fn is_over(&mut self) -> bool;
 }
 
+/// A database with nothing in it, for maps and reduces that run over given documents alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EmptyDatabase;
+
+impl IndexHost for EmptyDatabase {
+    fn load(&mut self, _: &str, _: Option<&str>) -> Result<Option<LoadedDocument>, HostError> {
+        Ok(None)
+    }
+
+    fn compare_exchange(&mut self, _: &str) -> Result<Option<DocumentBuf>, HostError> {
+        Ok(None)
+    }
+
+    fn counter_names(&mut self, _: &str) -> Result<Vec<String>, HostError> {
+        Ok(Vec::new())
+    }
+
+    fn time_series_names(&mut self, _: &str) -> Result<Vec<String>, HostError> {
+        Ok(Vec::new())
+    }
+
+    fn attachments(&mut self, _: &str) -> Result<Vec<Attachment>, HostError> {
+        Ok(Vec::new())
+    }
+
+    fn is_over(&mut self) -> bool {
+        false
+    }
+}
+
 /// A document that a map asked for.
 #[derive(Clone, Debug)]
 pub struct LoadedDocument {

@@ -20,7 +20,7 @@ mod program;
 
 pub use entry::special;
 pub use error::{CompileError, RunError};
-pub use host::{Attachment, IndexHost, LoadedDocument};
+pub use host::{Attachment, EmptyDatabase, IndexHost, LoadedDocument};
 pub use item::{IndexedCounter, IndexedDocument, IndexedSeries, IndexedSeriesEntry};
 pub use machine::IndexMachine;
 pub use program::{MapProgram, MapSource, ReduceProgram};
