@@ -2,10 +2,13 @@
 //! simulated disk, and memory for page versions.
 //!
 //! `RealFile::map` makes a [`FileMapping`]; crate `sim` mirrors its files in [`AnonymousRegion`]s.
-//! Both reserve inaccessible address space once and open it up from the front.
+//! Both reserve inaccessible address space and open it up from the front. A file that outgrows its
+//! reservation gets a larger one beside it, so that thousands of small files fit into one process
+//! and none has a limit.
 //!
 //! Invariants:
-//! - A base address never moves and is unmapped only when its owner is dropped.
+//! - Memory at an address that was handed out stays mapped until its owner is dropped: the base of
+//!   a region never moves, and that of a file moves while the earlier one stays readable.
 //! - Every system call here stays inside the owner's reservation, at machine page boundaries.
 //! - A file is mapped only up to the length it has at that moment; cutting a file below what is
 //!   covered makes later reads there die with SIGBUS, so the engine never does it.
@@ -21,7 +24,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -32,6 +35,10 @@ use crate::vfs::Mapping;
 /// Smallest reservation worth having when the machine refuses the wanted one. Below it a file
 /// could hardly grow, and the refusal is reported instead.
 const RESERVE_BYTES_MIN: usize = 64 << 20;
+
+/// How many times the length of a file is reserved for it, so that moves are rare and all earlier
+/// reservations together are a fraction of the newest.
+const RESERVE_FACTOR: u64 = 8;
 
 /// Inaccessible address space, unmapped on drop.
 struct Reservation {
@@ -121,31 +128,45 @@ impl Drop for Reservation {
 
 /// A read-only view of a file.
 pub(crate) struct FileMapping {
-    reservation: Reservation,
     file: Arc<File>,
     path: PathBuf,
+    /// Start of the newest view.
+    base: AtomicPtr<u8>,
     covered_bytes: AtomicU64,
-    /// Bytes mapped so far, whole machine pages; at least `covered_bytes`.
-    mapped_bytes: Mutex<usize>,
+    views: Mutex<Views>,
+}
+
+/// The reservations of a file. Each maps the file from its start; all but the last are kept for
+/// readers that began in them.
+struct Views {
+    outgrown: Vec<Reservation>,
+    newest: Reservation,
+    /// Bytes of `newest` mapped so far, whole machine pages; at least what is covered.
+    mapped_bytes: usize,
 }
 
 impl FileMapping {
-    /// Reserves address space for `file`; covers nothing yet.
+    /// Reserves address space for `file`, at least `reserve_bytes` if the machine has them; covers
+    /// nothing yet.
     pub(crate) fn new(file: Arc<File>, path: PathBuf, reserve_bytes: u64) -> io::Result<Self> {
         let least_bytes = file.metadata()?.len();
-        let reservation = Reservation::new(reserve_bytes, least_bytes)?;
-        let covered_bytes = AtomicU64::new(0);
+        let wanted_bytes = reserve_bytes.max(least_bytes.saturating_mul(RESERVE_FACTOR));
+        let newest = Reservation::new(wanted_bytes, least_bytes)?;
         Ok(Self {
-            reservation,
             file,
             path,
-            covered_bytes,
-            mapped_bytes: Mutex::new(0),
+            base: AtomicPtr::new(newest.base.as_ptr()),
+            covered_bytes: AtomicU64::new(0),
+            views: Mutex::new(Views {
+                outgrown: Vec::new(),
+                newest,
+                mapped_bytes: 0,
+            }),
         })
     }
 
     fn cover_inner(&self, len_bytes: u64) -> io::Result<()> {
-        let mut mapped = lock(&self.mapped_bytes);
+        let mut views = lock(&self.views);
         if len_bytes <= self.covered_bytes() {
             return Ok(());
         }
@@ -158,24 +179,38 @@ impl FileMapping {
         let end = usize::try_from(len_bytes)
             .ok()
             .and_then(|bytes| bytes.checked_next_multiple_of(page))
-            .filter(|&end| end <= self.reservation.len_bytes)
-            .ok_or_else(|| reservation_exceeded(len_bytes, self.reservation.len_bytes))?;
-        if end > *mapped {
-            self.map_range(*mapped, end)?;
-            *mapped = end;
+            .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        if end > views.newest.len_bytes {
+            self.move_to_larger(&mut views, len_bytes, end)?;
+        } else if end > views.mapped_bytes {
+            self.map_range(&views.newest, views.mapped_bytes, end)?;
+            views.mapped_bytes = end;
         }
-        // Release: a reader that sees the new length also sees the mapping behind it.
+        // Release: a reader that sees the new length also sees the mapping behind it, and a base
+        // that has it.
         self.covered_bytes.store(len_bytes, Ordering::Release);
         Ok(())
     }
 
-    /// Maps the file at `start..end` (machine page boundaries) to the same place of the view.
-    fn map_range(&self, start: usize, end: usize) -> io::Result<()> {
+    /// Maps the file up to `end` (a machine page boundary) in a larger reservation.
+    fn move_to_larger(&self, views: &mut Views, len_bytes: u64, end: usize) -> io::Result<()> {
+        let larger = Reservation::new(len_bytes.saturating_mul(RESERVE_FACTOR), end as u64)?;
+        self.map_range(&larger, 0, end)?;
+        self.base.store(larger.base.as_ptr(), Ordering::Release);
+        let outgrown = std::mem::replace(&mut views.newest, larger);
+        outgrown.advise(0, views.mapped_bytes, Advice::LinuxDontNeed);
+        views.outgrown.push(outgrown);
+        views.mapped_bytes = end;
+        Ok(())
+    }
+
+    /// Maps the file at `start..end` (machine page boundaries) to the same place of `view`.
+    fn map_range(&self, view: &Reservation, start: usize, end: usize) -> io::Result<()> {
         let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
-        let address = self.reservation.address(start);
-        assert!(end <= self.reservation.len_bytes, "checked by the caller");
-        // SAFETY: the range lies in our reservation and above everything covered so far, so no
-        // reader holds a reference into the inaccessible pages that are replaced.
+        let address = view.address(start);
+        assert!(end <= view.len_bytes, "checked by the caller");
+        // SAFETY: the range lies in a reservation of ours and above everything covered through it
+        // so far, so no reader holds a reference into the inaccessible pages that are replaced.
         let result = unsafe {
             rustix::mm::mmap(
                 address,
@@ -204,21 +239,27 @@ impl Mapping for FileMapping {
     }
 
     fn base(&self) -> *const u8 {
-        self.reservation.base.as_ptr()
+        self.base.load(Ordering::Acquire)
     }
 
     fn will_need(&self, offset: u64, len_bytes: u64) {
         let page = rustix::param::page_size();
+        let views = lock(&self.views);
         let covered = self.covered_bytes();
         let clip = |bytes: u64| usize::try_from(bytes.min(covered)).unwrap_or(usize::MAX);
         let start = clip(offset) / page * page;
         let end = clip(offset.saturating_add(len_bytes)).next_multiple_of(page);
-        self.reservation.advise(start, end, Advice::WillNeed);
+        views.newest.advise(start, end, Advice::WillNeed);
     }
 
     fn release_resident(&self) {
-        let mapped = *lock(&self.mapped_bytes);
-        self.reservation.advise(0, mapped, Advice::LinuxDontNeed);
+        let views = lock(&self.views);
+        for outgrown in &views.outgrown {
+            outgrown.advise(0, outgrown.len_bytes, Advice::LinuxDontNeed);
+        }
+        views
+            .newest
+            .advise(0, views.mapped_bytes, Advice::LinuxDontNeed);
     }
 }
 
@@ -374,7 +415,8 @@ impl ScratchMemory {
     pub const ALIGNMENT: usize = 2 << 20;
 
     /// `len_bytes` of memory, whole huge pages. With `is_huge` the machine is asked to map them as
-    /// such, with one fault each, at the price of being all or nothing.
+    /// such, with one fault each, at the price of being all or nothing; without, it is asked not
+    /// to, whatever it does with the memory of other programs.
     ///
     /// # Errors
     /// `OutOfMemory` when the machine gives none.
@@ -400,11 +442,13 @@ impl ScratchMemory {
                 unsafe { rustix::mm::munmap(address, len_bytes) }?;
             }
         }
-        if is_huge {
-            // A refusal changes nothing but the speed.
-            // SAFETY: the range is the mapping that is left; the advice keeps its content.
-            let _ = unsafe { rustix::mm::madvise(start, len_bytes, Advice::LinuxHugepage) };
-        }
+        let advice = match is_huge {
+            true => Advice::LinuxHugepage,
+            false => Advice::LinuxNoHugepage,
+        };
+        // A refusal changes nothing but speed and size.
+        // SAFETY: the range is the mapping that is left; the advice keeps its content.
+        let _ = unsafe { rustix::mm::madvise(start, len_bytes, advice) };
         let base = NonNull::new(start.cast()).expect("mmap never returns address 0");
         Ok(Self { base, len_bytes })
     }

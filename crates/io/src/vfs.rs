@@ -112,23 +112,25 @@ pub trait VfsFile: Send + Sync {
     /// Gives the disk space of the range back; it reads as zero afterwards. A hint about space.
     fn punch_hole(&self, offset: u64, len_bytes: u64) -> io::Result<()>;
     /// Maps the file for reading and reserves `reserve_bytes` of address space, so that the base
-    /// address never moves while the file grows up to that size.
+    /// address stays while the file grows up to that size.
     fn map(&self, reserve_bytes: u64) -> io::Result<Arc<dyn Mapping>>;
     /// Whether writes bypass the page cache.
     fn is_direct(&self) -> bool;
 }
 
-/// A read-only view of a growing file at a fixed address.
+/// A read-only view of a growing file.
 pub trait Mapping: Send + Sync {
     /// Makes file bytes up to `len_bytes` readable through the mapping; the file must be at least
     /// that long. Cheap when already covered.
     fn cover(&self, len_bytes: u64) -> io::Result<()>;
     /// Bytes that may be read now.
     fn covered_bytes(&self) -> u64;
-    /// Address of the first byte; valid for the life of the mapping.
+    /// Address of the first byte. A later call may return another one, where more is covered; what
+    /// was covered before a call stays readable at the address it returned, for the life of the
+    /// mapping.
     ///
-    /// Reading through it is `unsafe` at the caller: only `offset < covered_bytes()` may be read,
-    /// and only while nothing writes that range of the file.
+    /// Reading through it is `unsafe` at the caller: only what `covered_bytes()` allowed before
+    /// this call may be read, and only while nothing writes that range of the file.
     fn base(&self) -> *const u8;
     /// Tells the machine that the range will be read soon. A hint.
     fn will_need(&self, offset: u64, len_bytes: u64);

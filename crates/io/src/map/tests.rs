@@ -1,5 +1,6 @@
-//! Proves that a file view follows the growing file at one address, and that anonymous regions
-//! keep what is written, by reading through the raw address as the engine does.
+//! Proves that a file view follows the growing file, at one address while its reservation lasts,
+//! and that anonymous regions keep what is written, by reading through the raw address as the
+//! engine does.
 
 use std::os::unix::fs::FileExt;
 
@@ -87,16 +88,44 @@ fn covering_more_than_the_file_has_is_refused() {
 }
 
 #[test]
-fn growing_beyond_the_reservation_is_refused_and_keeps_the_view() {
+fn growing_beyond_the_reservation_moves_the_view_and_keeps_the_earlier_one() {
     let directory = TestDirectory::new();
     let (file, path) = file_of(&directory, PAGE);
+    file.write_all_at(b"f", 7).unwrap();
     let mapping = FileMapping::new(file.clone(), path, 4 * PAGE).unwrap();
-    let reserved = mapping.reservation.len_bytes as u64;
+    mapping.cover(PAGE).unwrap();
+    let early = mapping.base();
+    let reserved = lock(&mapping.views).newest.len_bytes as u64;
     file.set_len(reserved + PAGE).unwrap();
-    let error = mapping.cover(reserved + 1).unwrap_err();
-    assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+    file.write_all_at(b"l", reserved + PAGE - 1).unwrap();
     mapping.cover(reserved).unwrap();
-    assert_eq!(byte_at(&mapping, reserved - 1), 0);
+    assert_eq!(mapping.base(), early);
+    mapping.cover(reserved + PAGE).unwrap();
+    assert_ne!(mapping.base(), early);
+    assert_eq!(byte_at(&mapping, 7), b'f');
+    assert_eq!(byte_at(&mapping, reserved + PAGE - 1), b'l');
+    file.write_all_at(b"g", 7).unwrap();
+    mapping.release_resident();
+    // SAFETY: the offset was covered when the address was handed out.
+    let address = unsafe { early.add(7) };
+    // SAFETY: what was covered then stays readable there, and nothing writes it meanwhile.
+    let seen_by_early_reader = unsafe { address.read_volatile() };
+    assert_eq!(seen_by_early_reader, b'g');
+    assert_eq!(byte_at(&mapping, 7), b'g');
+}
+
+#[test]
+fn two_thousand_small_files_are_mapped_at_once() {
+    let directory = TestDirectory::new();
+    let (file, path) = file_of(&directory, PAGE);
+    let reserve_bytes = 64 << 30;
+    let mappings: Vec<_> = (0..1_900)
+        .map(|_| FileMapping::new(file.clone(), path.clone(), reserve_bytes).unwrap())
+        .collect();
+    for mapping in &mappings {
+        let reserved_bytes = lock(&mapping.views).newest.len_bytes as u64;
+        assert_eq!(reserved_bytes, reserve_bytes);
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::journal::{
     Archive, JOURNAL_DIRECTORY, JOURNAL_UNIT_BYTES, Journal, JournalOptions, JournalPosition,
     journal_number,
 };
-use crate::memory::{FileView, PageTable};
+use crate::memory::FileView;
 use crate::meta::{EnvironmentId, META_NAME, META_TEMPORARY_NAME, Meta, MetaFile};
 use crate::page::PAGE_BYTES;
 use crate::planted::{Planted, is_planted};
@@ -29,8 +29,9 @@ use crate::tree::TreeRoot;
 
 const LOCK_NAME: &str = "LOCK";
 
-/// Address space kept for the data file: 4 TiB, far below what a process has.
-const MAPPING_RESERVE_BYTES: u64 = 4 << 40;
+/// Address space kept for a small data file. A process has 128 TiB, so two thousand environments
+/// fit; the mapping of a file that outgrows it moves to a larger place.
+const MAPPING_RESERVE_BYTES: u64 = 64 << 30;
 
 /// What `Environment::open` keeps.
 pub(super) struct Opened {
@@ -249,8 +250,7 @@ impl Files<'_> {
     ) -> Result<Arc<Shared>, OpenError> {
         let io = self.io("mapping");
         let file_pages = data_file.len_bytes().map_err(&io)? / PAGE_BYTES as u64;
-        let reserve = MAPPING_RESERVE_BYTES.min(PageTable::PAGES_MAX * PAGE_BYTES as u64);
-        let view = FileView::new(data_file.map(reserve).map_err(&io)?);
+        let view = FileView::new(data_file.map(MAPPING_RESERVE_BYTES).map_err(&io)?);
         view.cover(file_pages * PAGE_BYTES as u64).map_err(&io)?;
         let value_file = self.open_data()?;
         let journal_options = JournalOptions {

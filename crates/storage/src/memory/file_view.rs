@@ -1,10 +1,10 @@
-//! The data file as readers see it: bytes at a fixed address, read through a mapping.
+//! The data file as readers see it: bytes read through a mapping.
 //!
 //! Invariants (they make handing out slices of a file that is being written sound):
 //! - The flusher writes a page of the file only while every registered snapshot sees a scratch
 //!   version of that page, or while no tree of such a snapshot leads to it; it removes the scratch
 //!   version after the write, so who is led here reads bytes that nothing writes.
-//! - Only bytes that the mapping covers are read.
+//! - Only bytes that the mapping covered before its base was asked for are read.
 #![expect(unsafe_code, reason = "hands out slices of a mapped file")]
 
 use std::sync::Arc;
@@ -38,10 +38,10 @@ impl FileView {
         if end > self.mapping.covered_bytes() {
             return None;
         }
-        // SAFETY: the offset lies inside the covered part of the mapping.
+        // SAFETY: the offset lies inside what the mapping covered before this call of `base`.
         let first = unsafe { self.mapping.base().add(to_usize(start)) };
-        // SAFETY: the range is covered and readable; nothing writes it while the pin lives, by the
-        // first invariant of this file.
+        // SAFETY: the range is covered and stays readable at this base for the life of the mapping;
+        // nothing writes it while the pin lives, by the first invariant of this file.
         Some(unsafe { std::slice::from_raw_parts(first, len_bytes) })
     }
 
