@@ -36,6 +36,9 @@ use crate::page::PAGE_BYTES;
 /// make 128 GiB of page versions.
 const BLOCK_ENTRIES: u32 = if cfg!(loom) { 4 } else { 256 };
 const ENTRIES_PER_BLOCK: usize = BLOCK_ENTRIES as usize;
+/// Slabs of ordinary pages, which take memory as it is touched: enough for small environments, of
+/// which there may be hundreds.
+const SMALL_SLABS: usize = 8;
 /// Alignment of frames: that of direct I/O.
 const FRAME_ALIGNMENT: usize = 4096;
 /// Memory of freed runs that is kept for others of the same length: values of one kind often come
@@ -253,8 +256,7 @@ impl Frames {
     }
 
     fn add_slab(&self, free: &mut FreeLists) -> Option<()> {
-        // The first slab serves small environments, of which there may be hundreds.
-        let is_huge = !free.slabs.is_empty();
+        let is_huge = free.slabs.len() >= SMALL_SLABS;
         let slab = ScratchMemory::new(ENTRIES_PER_BLOCK * PAGE_BYTES, is_huge).ok()?;
         let first = self.add_block(free)?;
         let base = slab.base().as_ptr();
