@@ -6,6 +6,7 @@ use crate::bench::journal::JournalArguments;
 use crate::bench::memory::MemoryArguments;
 use crate::bench::queue::QueueArguments;
 use crate::bench::storage::StorageArguments;
+use crate::commands::access::{AuditArguments, CertificateArguments, KeyArguments};
 use crate::commands::backup::{BackupArguments, RestoreArguments};
 use crate::commands::check::CheckArguments;
 use crate::commands::compact::CompactArguments;
@@ -15,6 +16,7 @@ use crate::commands::export::ExportArguments;
 use crate::commands::import::ImportArguments;
 use crate::commands::query::QueryArguments;
 use crate::commands::serve::ServeArguments;
+use crate::commands::setup::SetupArguments;
 
 /// A transactional document database in one file.
 ///
@@ -37,6 +39,19 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Serve databases over HTTP until Ctrl-C.
     Serve(ServeArguments),
+    /// Secure a data directory: TLS, client certificates, API keys.
+    ///
+    /// Makes an authority, a certificate for the server and one for an administrator;
+    /// `jackdaw serve` uses them from then on.
+    Setup(SetupArguments),
+    /// Say whose client certificates a secured server takes, and what each may do.
+    #[command(subcommand)]
+    Certificate(CertificateArguments),
+    /// Make and remove API keys of a secured server.
+    #[command(subcommand)]
+    Key(KeyArguments),
+    /// Check that nothing was changed in the audit log of a secured server.
+    Audit(AuditArguments),
     /// See it at work: makes up CD albums, imports them, asks questions, then serves.
     Demo(DemoArguments),
     /// Import a file of another program.

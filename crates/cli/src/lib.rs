@@ -12,16 +12,20 @@ pub mod output;
 use std::process::ExitCode;
 
 use clap::Parser;
+use jackdaw_server::StartError;
 
 use arguments::Arguments;
 use output::failure::sentence;
 
 /// Exit code for work that failed.
 const EXIT_FAILED: u8 = 1;
+/// Exit code for a configuration that is refused because it would not be safe: `EX_CONFIG`.
+const EXIT_CONFIGURATION: u8 = 78;
 
 /// Runs the command that the process's arguments name.
 ///
-/// Exit codes: 0 done, 1 the work failed, 2 wrong usage; `check` uses 2 also for "cannot look".
+/// Exit codes: 0 done, 1 the work failed, 2 wrong usage, 78 refused as unsafe; `check` uses 2 also
+/// for "cannot look".
 #[must_use]
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
@@ -29,7 +33,10 @@ pub fn run() -> ExitCode {
     match (done, output::say::failure()) {
         (Err(error), _) if !output::say::is_reader_gone(&error) => {
             eprintln!("jackdaw: {}", sentence(&error));
-            ExitCode::from(EXIT_FAILED)
+            match error.downcast_ref() {
+                Some(StartError::Unprotected(_)) => ExitCode::from(EXIT_CONFIGURATION),
+                _ => ExitCode::from(EXIT_FAILED),
+            }
         }
         (Err(_), _) => ExitCode::SUCCESS,
         (Ok(_), Some(error)) => {

@@ -5,6 +5,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::auth::SecurityDirectory;
+
 /// Where the server listens unless told otherwise: only this machine can reach it.
 pub const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
@@ -34,6 +36,11 @@ pub struct ServerConfig {
     /// Accept an address that other machines can reach although traffic is neither encrypted nor
     /// authenticated. Refused by default.
     pub allow_unprotected_public: bool,
+    /// Serve over TLS, to those who are registered here alone. `None`: to everybody, in plain text.
+    pub security: Option<SecurityDirectory>,
+    /// Names of this server that may stand in `Host`, besides addresses, `localhost` and the names
+    /// of the certificate. `*.` at the start stands for one label.
+    pub public_hosts: Vec<String>,
     /// Largest request body in bytes, before and after decompression. Beyond it: 413.
     pub body_bytes_max: usize,
     /// Largest attachment in bytes, which is stored while it arrives. Beyond it: 413.
@@ -42,18 +49,26 @@ pub struct ServerConfig {
     pub head_bytes_max: usize,
     /// Most headers in a request. Beyond it: 431.
     pub header_count_max: usize,
+    /// How long the handshake of TLS may take.
+    pub handshake_timeout: Duration,
     /// How long a connection may take to send a request head, idle time included.
     pub head_timeout: Duration,
-    /// How long a client may pause while sending a body, or while reading a streamed answer.
+    /// How long a client may pause while sending a body, or while reading an answer.
     pub stall_timeout: Duration,
     /// Open connections; further ones wait in the listen queue.
     pub connections_max: usize,
     /// Threads for queries and other long reads; further ones queue.
     pub blocking_threads_max: usize,
+    /// Requests for data that wait for one of those threads; further ones are answered with 503.
+    pub waiting_requests_max: usize,
+    /// Open connections from one address; further ones are closed at once. Loopback is exempt.
+    pub connections_of_address_max: usize,
     /// How long `Running::stop` waits for requests under way.
     pub drain_timeout: Duration,
     /// Compression of responses.
     pub compression: Compression,
+    /// Time between two signs of life on a quiet stream.
+    pub heartbeat: Duration,
     /// Time between two measurements of `/jackdaw/live`.
     pub live_period: Duration,
     /// Bytes of data files that are read again each second to find rot; 0 reads none.
@@ -69,17 +84,23 @@ impl Default for ServerConfig {
             tcp_listen: None,
             tcp_connections_max: 1_024,
             allow_unprotected_public: false,
+            security: None,
+            public_hosts: Vec::new(),
             body_bytes_max: 64 << 20,
             attachment_bytes_max: 2 << 30,
             head_bytes_max: 64 << 10,
             header_count_max: 100,
+            handshake_timeout: Duration::from_secs(10),
             // Client libraries keep idle connections for about a minute before they reuse them.
             head_timeout: Duration::from_secs(150),
             stall_timeout: Duration::from_secs(60),
             connections_max: 16_384,
             blocking_threads_max: 64,
+            waiting_requests_max: 4_096,
+            connections_of_address_max: 1_000,
             drain_timeout: Duration::from_secs(10),
             compression: Compression::Remote,
+            heartbeat: Duration::from_secs(15),
             live_period: Duration::from_secs(1),
             scrub_bytes_per_second: 4 << 20,
             is_in_memory: false,

@@ -17,9 +17,14 @@ mod routes;
 mod running;
 mod scrub;
 mod shared;
+mod signals;
 mod subscriptions;
 mod version;
 mod wire;
 
+pub use auth::{
+    AuditError, CLIENT_DAYS, Grant, Issued, Registry, SecurityDirectory, SecurityError, Settings,
+    StoredCertificate, StoredKey, verify_audit,
+};
 pub use config::{Compression, DEFAULT_LISTEN, ServerConfig};
 pub use running::{Running, Server, StartError};

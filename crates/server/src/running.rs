@@ -5,8 +5,9 @@
 //!
 //! Threads: a tokio runtime with workers for connections and a bounded pool for long reads.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jackdaw_database::DatabaseSet;
 use tokio::net::TcpListener;
@@ -14,6 +15,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::auth::SecurityError;
 use crate::config::ServerConfig;
 use crate::http;
 use crate::shared::Shared;
@@ -21,6 +23,10 @@ use crate::shared::Shared;
 /// Connections are served by at least this many threads, so that one that waits for the disk
 /// does not hold up the others.
 const WORKERS_MIN: usize = 4;
+
+/// Time between two looks at the files of a secured server: what is taken from somebody ends within
+/// a second.
+const SECURE_PERIOD: Duration = Duration::from_millis(500);
 
 /// Why a server did not start. Nothing is left running.
 #[derive(Debug, thiserror::Error)]
@@ -39,10 +45,14 @@ pub enum StartError {
     },
     /// Other machines could reach the address, but nothing protects the data.
     #[error(
-        "refusing to listen on {0}: other machines could reach it, and this server neither \
-             encrypts nor authenticates. Listen on 127.0.0.1 and use a tunnel or a proxy"
+        "refusing to listen on {0}: other machines could reach it, and nothing is encrypted and \
+             nobody asked who they are. Run `jackdaw setup` first, which makes certificates, or \
+             listen on 127.0.0.1"
     )]
     Unprotected(SocketAddr),
+    /// Certificates or the registry of the secured server cannot be used.
+    #[error("cannot start a secured server: {0}")]
+    Security(#[from] SecurityError),
     /// Threads could not be started.
     #[error("cannot start the server's threads: {0}")]
     Threads(std::io::Error),
@@ -60,11 +70,14 @@ impl Server {
     /// See [`StartError`]; no thread and no socket is left behind.
     pub fn start(config: ServerConfig, databases: Arc<DatabaseSet>) -> Result<Running, StartError> {
         let listen = config.listen;
-        let tcp_listen = config
-            .tcp_listen
-            .unwrap_or_else(|| SocketAddr::new(listen.ip(), 0));
+        let tcp_listen = config.tcp_listen.unwrap_or_else(|| match config.security {
+            None => SocketAddr::new(listen.ip(), 0),
+            // Nothing is encrypted there, so a secured server serves nobody over it.
+            Some(_) => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
+        });
         for address in [listen, tcp_listen] {
-            if !address.ip().is_loopback() && !config.allow_unprotected_public {
+            let is_protected = address.ip().is_loopback() || config.security.is_some();
+            if !is_protected && !config.allow_unprotected_public {
                 return Err(StartError::Unprotected(address));
             }
         }
@@ -85,7 +98,10 @@ impl Server {
             tcp_address,
             stopping.clone(),
             databases,
-        ));
+        )?);
+        let scheme = shared.scheme();
+        runtime.spawn(secure(shared.clone()));
+        runtime.spawn(beat(shared.clone()));
         runtime.spawn(crate::live::run(shared.clone()));
         runtime.spawn(crate::maintenance::run(shared.clone()));
         runtime.spawn(crate::scrub::run(shared.clone()));
@@ -97,6 +113,7 @@ impl Server {
         Ok(Running {
             address,
             tcp_address,
+            scheme,
             stop,
             serving: Some(serving),
             runtime: Some(runtime),
@@ -118,6 +135,7 @@ fn bind(runtime: &Runtime, address: SocketAddr) -> Result<(TcpListener, SocketAd
 pub struct Running {
     address: SocketAddr,
     tcp_address: SocketAddr,
+    scheme: &'static str,
     stop: watch::Sender<bool>,
     serving: Option<JoinHandle<usize>>,
     runtime: Option<Runtime>,
@@ -136,10 +154,10 @@ impl Running {
         self.tcp_address
     }
 
-    /// `http://` and the address.
+    /// `http://` or `https://` and the address.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.scheme, self.address)
     }
 
     /// Stops accepting, lets requests under way finish for at most `drain_timeout`, and returns
@@ -189,6 +207,34 @@ impl Drop for Running {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
+    }
+}
+
+/// Beats for all quiet streams until the server stops.
+async fn beat(shared: Arc<Shared>) {
+    let mut stopping = shared.stopping.clone();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(shared.config.heartbeat) => {}
+            _ = stopping.changed() => return,
+        }
+        shared.pulse.send_modify(|beats| *beats += 1);
+    }
+}
+
+/// Looks after the files and tokens of a secured server until it stops.
+async fn secure(shared: Arc<Shared>) {
+    if shared.gate.as_secured().is_none() {
+        return;
+    }
+    let mut stopping = shared.stopping.clone();
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(SECURE_PERIOD) => {}
+            _ = stopping.changed() => return,
+        }
+        let shared = shared.clone();
+        drop(tokio::task::spawn_blocking(move || shared.secure_round(false)).await);
     }
 }
 

@@ -11,11 +11,13 @@ use std::time::Instant;
 use jackdaw_database::DatabaseSet;
 use tokio::sync::watch;
 
-use crate::auth::Principal;
+use crate::auth::{Attempts, Gate, Guard, Principal, SecurityError};
 use crate::config::ServerConfig;
+use crate::http::{Admission, Tls};
 use crate::live::Live;
 use crate::router::Router;
 use crate::routes::{self, Operations, Row};
+use crate::signals::Signals;
 use crate::subscriptions::Desk;
 
 /// State of one running server.
@@ -25,8 +27,12 @@ pub(crate) struct Shared {
     pub(crate) address: SocketAddr,
     /// The bound address of subscriptions.
     pub(crate) tcp_address: SocketAddr,
-    /// Who everybody is on a server that authenticates nobody.
-    pub(crate) everybody: Arc<Principal>,
+    pub(crate) gate: Gate,
+    /// `None`: plain text.
+    pub(crate) tls: Option<Tls>,
+    pub(crate) attempts: Attempts,
+    pub(crate) admission: Admission,
+    guard: RwLock<Arc<Guard>>,
     pub(crate) router: Router<Row>,
     /// Turns true when the server stops; long answers end then.
     pub(crate) stopping: watch::Receiver<bool>,
@@ -35,6 +41,9 @@ pub(crate) struct Shared {
     /// Lower-cased names of databases that were told not to serve.
     disabled: RwLock<HashSet<String>>,
     pub(crate) live: Live,
+    pub(crate) signals: Signals,
+    /// Beats every `heartbeat` for all who keep a quiet connection alive: one timer for everybody.
+    pub(crate) pulse: watch::Sender<u64>,
     pub(crate) operations: Operations,
     pub(crate) desk: Arc<Desk>,
     /// Names this server among others; new at each start.
@@ -50,28 +59,82 @@ impl Shared {
         tcp_address: SocketAddr,
         stopping: watch::Receiver<bool>,
         databases: Arc<DatabaseSet>,
-    ) -> Shared {
+    ) -> Result<Shared, SecurityError> {
+        let (gate, tls) = match config.security.clone() {
+            None => (Gate::Open(Arc::new(Principal::everybody())), None),
+            Some(directory) => {
+                let tls = Tls::load(&directory)?;
+                (Gate::secured(directory)?, Some(tls))
+            }
+        };
+        let admission = Admission::new(&config);
+        let guard = guard_of(&config, tls.as_ref());
         let router = Router::new(routes::table()).expect("a test builds the same table");
-        Shared {
+        Ok(Shared {
             config,
             address,
             tcp_address,
-            everybody: Arc::new(Principal::everybody()),
+            gate,
+            tls,
+            attempts: Attempts::default(),
+            admission,
+            guard: RwLock::new(Arc::new(guard)),
             router,
             stopping,
             started: Instant::now(),
             disabled: RwLock::new(routes::disabled_databases(&databases)),
             databases,
             live: Live::default(),
+            signals: Signals::default(),
+            pulse: watch::Sender::new(0),
             operations: Operations::default(),
             desk: Arc::default(),
             server_id: random_uuid(),
             topology_id: random_uuid(),
-        }
+        })
     }
 }
 
+/// The names of the configuration and of the certificate.
+fn guard_of(config: &ServerConfig, tls: Option<&Tls>) -> Guard {
+    let of_certificate = tls.map(Tls::hosts).unwrap_or_default();
+    Guard::new(config.public_hosts.iter().cloned().chain(of_certificate))
+}
+
 impl Shared {
+    /// Names that requests may use.
+    pub(crate) fn guard(&self) -> Arc<Guard> {
+        self.guard
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Reads the files of a secured server again where they changed, and ends what is over. Who
+    /// changed them itself says so: dates of files are no finer than a tick of the clock.
+    pub(crate) fn secure_round(&self, is_changed: bool) {
+        let round = self.gate.round(is_changed);
+        let (Some(secured), Some(tls)) = (self.gate.as_secured(), &self.tls) else {
+            return;
+        };
+        if !round.is_new_certificate {
+            return;
+        }
+        match tls.reload(&secured.directory) {
+            Ok(()) => {
+                let guard = Arc::new(guard_of(&self.config, Some(tls)));
+                *self.guard.write().unwrap_or_else(PoisonError::into_inner) = guard;
+                tracing::info!("new connections are served with the new certificate");
+            }
+            Err(error) => tracing::error!(%error, "the old certificate is served on"),
+        }
+    }
+
+    /// `https` or `http`.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
     /// Whether a database was told not to serve.
     pub(crate) fn is_disabled(&self, name: &str) -> bool {
         let disabled = self.disabled.read().unwrap_or_else(PoisonError::into_inner);

@@ -74,7 +74,7 @@ fn addresses_in_answers_are_the_ones_the_client_used() {
         "http://test.local:1234"
     );
     assert_eq!(topology["Leader"], "A");
-    connection.send(b"GET /cluster/topology HTTP/1.1\r\nHost: a/\"b\"\r\n\r\n");
+    connection.send(b"GET /cluster/topology HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
     let topology = connection.read(false).json();
     assert_eq!(topology["Topology"]["Members"]["A"], running.url());
 }
@@ -111,6 +111,7 @@ fn studio_is_served_with_types_and_cache_headers() {
 fn answers_are_compressed_when_asked_for_and_worth_it() {
     let mut config = config();
     config.compression = Compression::On;
+    config.public_hosts.push("a".repeat(250));
     let running = TestServer::start(config);
     let mut connection = Connection::open(running.address());
     let accept = "Accept-Encoding: deflate, gzip;q=0.5\r\n";

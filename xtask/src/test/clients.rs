@@ -13,6 +13,7 @@ use crate::{process, repository};
 
 /// Set by CI: a suite whose tools are missing is then a failure.
 const CI_VARIABLE: &str = "CI";
+const SECURED_EXAMPLE: &str = "examples/python/secured.py";
 const PYTHON_EXAMPLE: &str = "examples/python/albums.py";
 
 /// Where things are, and what was asked for.
@@ -134,12 +135,26 @@ fn python(context: &Context) -> Result<()> {
         }
         if release == "7" && context.scenario.is_empty() {
             run(&context.root.join(PYTHON_EXAMPLE), "")?;
+            secured(context, &python)?;
         }
     }
     match failed.is_empty() {
         true => Ok(()),
         false => bail!("with release {} of the client", failed.join(" and ")),
     }
+}
+
+/// The example over TLS with client certificates, against a server of its own.
+fn secured(context: &Context, python: &Path) -> Result<()> {
+    let server = Server::start_secured(&context.root, &["serve"])?;
+    let security = server.directory.join("security");
+    let mut script = Command::new(python);
+    script
+        .arg(context.root.join(SECURED_EXAMPLE))
+        .arg(&server.url)
+        .arg(security.join("admin.pem"))
+        .arg(security.join("authority.pem"));
+    process::run(&mut script)
 }
 
 /// A virtual environment with one release of the client, made once; gives its Python.

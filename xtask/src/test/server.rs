@@ -21,7 +21,7 @@ const STOP_TIME: Duration = Duration::from_secs(20);
 pub(crate) struct Server {
     child: Child,
     output: Option<JoinHandle<()>>,
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     pub(crate) url: String,
 }
 
@@ -32,6 +32,22 @@ impl Server {
     /// # Errors
     /// When it cannot be built, or ends before it serves.
     pub(crate) fn start(root: &Path, arguments: &[&str]) -> Result<Server> {
+        Server::start_after(root, arguments, None)
+    }
+
+    /// As [`Server::start`], on a data directory that `jackdaw setup` secured first.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn start_secured(root: &Path, arguments: &[&str]) -> Result<Server> {
+        Server::start_after(
+            root,
+            arguments,
+            Some(&["setup", "--host", "localhost", "--data"]),
+        )
+    }
+
+    fn start_after(root: &Path, arguments: &[&str], first: Option<&[&str]>) -> Result<Server> {
         let build = [
             "build",
             "--release",
@@ -43,7 +59,11 @@ impl Server {
         process::run(&mut process::cargo_in(root, &build))?;
         let target = process::target_directory(root)?;
         let directory = target.join(format!("test-data-{}", std::process::id()));
-        let mut command = Command::new(target.join("release/jackdaw"));
+        let binary = target.join("release/jackdaw");
+        if let Some(first) = first {
+            process::run(Command::new(&binary).args(first).arg(&directory))?;
+        }
+        let mut command = Command::new(binary);
         command
             .args(arguments)
             .args(["--listen", "127.0.0.1:0", "--data"])

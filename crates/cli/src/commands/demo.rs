@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_database::{Database, DatabaseSet, QueryRequest};
-use jackdaw_server::{DEFAULT_LISTEN, Running};
+use jackdaw_server::{DEFAULT_LISTEN, Running, ServerConfig};
 
 use super::query::{Answer, INDEX_WAIT, ask};
 use super::serve::{log_to_standard_error, serve, start};
@@ -155,10 +155,16 @@ fn show(stop: &TourStop, database: &Database) -> anyhow::Result<()> {
 /// A server on the address asked for, or on the usual one if it is free, else on any.
 fn listen(asked: Option<SocketAddr>, set: &Arc<DatabaseSet>) -> anyhow::Result<Running> {
     if let Some(address) = asked {
-        return start(address, None, set);
+        return start(listening_on(address), set);
     }
     let free = SocketAddr::new(DEFAULT_LISTEN.ip(), 0);
-    start(DEFAULT_LISTEN, None, set).or_else(|_| start(free, None, set))
+    start(listening_on(DEFAULT_LISTEN), set).or_else(|_| start(listening_on(free), set))
+}
+
+fn listening_on(address: SocketAddr) -> ServerConfig {
+    let mut config = ServerConfig::default();
+    config.listen = address;
+    config
 }
 
 /// The demo's data directory: one that the user named, or one that goes when the demo ends.

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod access;
 pub(crate) mod backup;
 pub(crate) mod check;
 pub(crate) mod compact;
@@ -9,6 +10,7 @@ pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod query;
 pub(crate) mod serve;
+pub(crate) mod setup;
 mod target;
 
 use std::process::ExitCode;
@@ -28,6 +30,10 @@ pub(crate) const DEFAULT_DATA: &str = "jackdaw-data";
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments)?,
+        Command::Setup(arguments) => setup::run(&arguments)?,
+        Command::Certificate(arguments) => access::certificate(&arguments)?,
+        Command::Key(arguments) => access::key(&arguments)?,
+        Command::Audit(arguments) => access::audit(&arguments)?,
         Command::Demo(arguments) => demo::run(&arguments)?,
         Command::Query(arguments) => query::run(&arguments)?,
         Command::Import(arguments) => import::run(arguments)?,

@@ -8,7 +8,7 @@ use anyhow::Context;
 use jackdaw_database::{DatabaseOptions, DatabaseSet};
 use jackdaw_io::{Durability, MemoryVfs};
 use jackdaw_redis::{EvictionPolicy, RedisConfig, RedisServer, parse_bytes};
-use jackdaw_server::{DEFAULT_LISTEN, Running, Server, ServerConfig};
+use jackdaw_server::{DEFAULT_LISTEN, Running, SecurityDirectory, Server, ServerConfig};
 use jackdaw_storage::Options;
 
 use super::DEFAULT_DATA;
@@ -19,10 +19,11 @@ use crate::output::say::say;
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServeArguments {
-    /// Address and port to listen on; port 0 picks a free one. Addresses that other machines can
-    /// reach are refused, because nothing is encrypted yet.
-    #[arg(long, value_name = "ADDRESS", default_value_t = DEFAULT_LISTEN)]
-    listen: SocketAddr,
+    /// Address and port to listen on; port 0 picks a free one. 127.0.0.1:8080, or what
+    /// `jackdaw setup` was told. Without setup, addresses that other machines can reach are
+    /// refused.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
     /// Address and port for subscriptions over TCP; a free port of the same address when it is not
     /// given. Clients ask for it over HTTP.
     #[arg(long, value_name = "ADDRESS")]
@@ -30,6 +31,13 @@ pub(crate) struct ServeArguments {
     /// The data directory; created when it is not there.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA)]
     data: PathBuf,
+    /// A name of this server that clients may use, besides its address and the names in its
+    /// certificate; may be given several times.
+    #[arg(long = "public-host", value_name = "NAME")]
+    public_hosts: Vec<String>,
+    /// Listen on this address without encryption, and let everybody who reaches it do everything.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "listen")]
+    insecure_i_know: Option<SocketAddr>,
     /// Keep databases in memory only: nothing is read from the disk or written to it, and all is
     /// gone when the server ends.
     #[arg(long, conflicts_with = "data")]
@@ -110,16 +118,12 @@ fn start_redis(arguments: &RedisArguments) -> anyhow::Result<Option<RedisServer>
 /// Serves until a signal.
 pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
     log_to_standard_error();
-    let mut config = ServerConfig::default();
-    config.listen = arguments.listen;
-    config.tcp_listen = arguments.listen_tcp;
-    config.scrub_bytes_per_second = u64::from(arguments.scrub) << 20;
-    config.is_in_memory = arguments.in_memory;
+    let config = config(arguments)?;
     let set = Arc::new(match arguments.in_memory {
         true => set_in_memory()?,
         false => open_set(&arguments.data)?,
     });
-    let running = start_with(config, &set)?;
+    let running = start(config, &set)?;
     match arguments.in_memory {
         true => say!("Serving from memory: no database outlives the server."),
         false => say!(
@@ -158,19 +162,36 @@ fn set_in_memory() -> anyhow::Result<DatabaseSet> {
         .context("cannot make databases in memory")
 }
 
-/// Starts a server for the databases.
-pub(crate) fn start(
-    listen: SocketAddr,
-    listen_tcp: Option<SocketAddr>,
-    set: &Arc<DatabaseSet>,
-) -> anyhow::Result<Running> {
+/// What the arguments and the settings of the data directory say.
+fn config(arguments: &ServeArguments) -> anyhow::Result<ServerConfig> {
     let mut config = ServerConfig::default();
-    config.listen = listen;
-    config.tcp_listen = listen_tcp;
-    start_with(config, set)
+    config.public_hosts.clone_from(&arguments.public_hosts);
+    config.tcp_listen = arguments.listen_tcp;
+    config.scrub_bytes_per_second = u64::from(arguments.scrub) << 20;
+    config.is_in_memory = arguments.in_memory;
+    if let Some(listen) = arguments.insecure_i_know {
+        eprintln!(
+            "jackdaw: WARNING: everybody who reaches {listen} can read and change everything"
+        );
+        config.listen = listen;
+        config.allow_unprotected_public = true;
+        return Ok(config);
+    }
+    // Without a data directory there is none of security either.
+    let on_disk = Some(&arguments.data).filter(|_| !arguments.in_memory);
+    let security = on_disk.and_then(|data| SecurityDirectory::find(data));
+    let settings = security
+        .as_ref()
+        .map(SecurityDirectory::settings)
+        .transpose()?;
+    let set_up = settings.and_then(|settings| settings.listen);
+    config.listen = arguments.listen.or(set_up).unwrap_or(DEFAULT_LISTEN);
+    config.security = security;
+    Ok(config)
 }
 
-fn start_with(config: ServerConfig, set: &Arc<DatabaseSet>) -> anyhow::Result<Running> {
+/// Starts a server for the databases.
+pub(crate) fn start(config: ServerConfig, set: &Arc<DatabaseSet>) -> anyhow::Result<Running> {
     // Every connection is an open file; a low limit would refuse clients.
     if let Err(error) = jackdaw_io::system::raise_open_file_limit() {
         tracing::warn!(%error, "the limit of open files stays as it is");

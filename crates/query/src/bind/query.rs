@@ -230,6 +230,21 @@ impl BoundQuery {
         !self.include.is_empty() || !self.load.is_empty() || self.script.is_some()
     }
 
+    /// The condition of a query that says nothing but which documents: no order, page, projection,
+    /// group or script, and no named index.
+    pub fn as_condition(&self) -> Option<&Predicate> {
+        let is_plain = self.filter.is_none()
+            && self.order.is_empty()
+            && self.grouping.is_none()
+            && !self.distinct
+            && !self.reads_others()
+            && matches!(self.projection, Projection::Document)
+            && self.skip.is_none()
+            && self.take.is_none()
+            && self.index_name().is_none();
+        is_plain.then_some(&self.predicate)
+    }
+
     /// Whether its rows are groups of documents, which nothing can be done to.
     pub fn is_grouped(&self) -> bool {
         self.grouping.is_some()

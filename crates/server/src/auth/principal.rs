@@ -95,6 +95,13 @@ impl Principal {
         Principal::new("everybody", Clearance::ClusterAdmin, [])
     }
 
+    /// The databases listed for them.
+    pub(crate) fn databases(&self) -> impl Iterator<Item = (&str, Access)> {
+        self.databases
+            .iter()
+            .map(|(name, access)| (name.as_str(), *access))
+    }
+
     /// What they may do in a database, whether it is there or not.
     pub(crate) fn access_to(&self, database: &str) -> Access {
         if self.clearance >= Clearance::Operator {
@@ -107,15 +114,13 @@ impl Principal {
 
 /// Why it is not known who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "only a server that authenticates makes them")
-)]
 pub(crate) enum Unknown {
     /// Neither a certificate nor a token came with the request.
     Nobody,
-    /// What came is not valid, or not any more.
+    /// The token is not valid, or not any more.
     Invalid,
+    /// The certificate is not registered, or not valid at this time.
+    Certificate,
 }
 
 /// Why a request is refused.

@@ -21,17 +21,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Request, Response, StatusCode, Uri};
 
+use super::admission::Overloaded;
 use super::body::{self, BodyLimits};
 use super::chunks::ChunkWriter;
 use super::feed::Feed;
 use super::reply::{Reply, ReplyBody};
-use crate::auth::{Access, Clearance, Principal, Refusal, Unknown, decide};
+use crate::auth::{
+    Access, Caller, Clearance, Entry, Lease, Needs, Principal, Refusal, Unknown, check_origin,
+    decide,
+};
 use crate::config::Compression;
 use crate::router::{Captures, Verb};
-use crate::routes::Row;
+use crate::routes::{Audit, Payload, Row};
 use crate::shared::Shared;
 use crate::version;
 use crate::wire::{QueryString, WireError, kind};
@@ -40,6 +45,8 @@ use crate::wire::{QueryString, WireError, kind};
 pub(crate) type Outcome = Result<Reply, WireError>;
 /// A handler's answer that is still to come.
 pub(crate) type Pending = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+/// Resolves when a stream has to end.
+pub(crate) type Ended = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Bodies below this are not worth compressing.
 const COMPRESS_BYTES_MIN: usize = 1024;
@@ -70,6 +77,10 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) captures: Captures,
     pub(crate) body: Bytes,
+    /// What the connection proves.
+    pub(crate) caller: Caller,
+    /// What the route needs of who asks.
+    needs: Needs,
     /// Who asks, as far as it is known.
     pub(crate) principal: Result<Arc<Principal>, Unknown>,
     /// Turns true when the client went away before its answer began: long work may end then.
@@ -102,10 +113,36 @@ impl Drop for Waiter {
 }
 
 impl Call {
-    /// The connection, to go on with in another protocol after the answer.
-    pub(crate) fn take_upgrade(&self) -> Option<OnUpgrade> {
+    /// The connection, to go on with in another protocol after the answer, until the future
+    /// resolves: whoever asked may not go on then.
+    pub(crate) fn take_upgrade(&self) -> Option<(OnUpgrade, Ended)> {
         let mut upgrade = self.upgrade.lock().unwrap_or_else(PoisonError::into_inner);
-        upgrade.take()
+        let ended = self
+            .lease()
+            .unwrap_or_else(|| Box::pin(std::future::pending()));
+        upgrade.take().map(|upgrade| (upgrade, ended))
+    }
+
+    /// Resolves when whoever asked would not be let in any more; `None` where all are.
+    fn lease(&self) -> Option<Ended> {
+        let database = self.database_needed();
+        let lease = Lease::new(
+            &self.shared,
+            self.caller,
+            &self.headers,
+            self.needs,
+            database,
+        )?;
+        Some(Box::pin(lease.ended()))
+    }
+
+    /// Name of the database that who asks needs access to.
+    fn database_needed(&self) -> Option<String> {
+        match self.needs.access {
+            Access::NoDatabase => None,
+            _ if self.captures.is_empty() => self.query().filled("name").map(Cow::into_owned),
+            _ => Some(self.part(0)),
+        }
     }
 
     /// The query string.
@@ -142,9 +179,12 @@ impl Call {
             let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
             !host.is_empty() && host.len() < 256 && host.bytes().all(allowed)
         };
-        match self.header(&header::HOST).filter(plausible) {
-            Some(host) => format!("http://{host}"),
-            None => format!("http://{}", self.shared.address),
+        let scheme = self.shared.scheme();
+        // HTTP/2 has the host in the address of the request.
+        let named = self.uri.authority().map(|authority| authority.as_str());
+        match self.header(&header::HOST).or(named).filter(plausible) {
+            Some(host) => format!("{scheme}://{host}"),
+            None => format!("{scheme}://{}", self.shared.address),
         }
     }
 }
@@ -152,17 +192,23 @@ impl Call {
 /// Answers one request. Never fails: failures are answers.
 pub(super) async fn answer(
     shared: Arc<Shared>,
-    peer: SocketAddr,
+    caller: Caller,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
-    let (mut head, incoming) = request.into_parts();
+    let (mut head, mut incoming) = request.into_parts();
     let upgrade = Mutex::new(head.extensions.remove::<OnUpgrade>());
-    let accepts_gzip = accepts_gzip(&head.headers) && wants_compression(&shared, peer);
-    let (mut reply, tag) = match route(&shared, head.method.as_str(), head.uri.path()) {
+    let accepts_gzip = accepts_gzip(&head.headers) && wants_compression(&shared, caller.peer);
+    let guard = shared.guard();
+    let routed = guard
+        .check_host(head.version, &head.uri, &head.headers)
+        .and_then(|()| route(&shared, head.method.as_str(), head.uri.path()))
+        .and_then(|found| check_page(&head, &found.0, found.1).map(|()| found));
+    let (mut reply, tag) = match routed {
         Ok((row, verb, captures)) => {
             let url = url_of(&head.uri).to_owned();
             let (uri, headers) = (head.uri, head.headers);
             let body = Bytes::new();
+            let principal = shared.gate.identify(&caller, &headers);
             let call = Call {
                 shared: shared.clone(),
                 verb,
@@ -170,16 +216,32 @@ pub(super) async fn answer(
                 headers,
                 captures,
                 body,
-                principal: Ok(shared.everybody.clone()),
+                caller,
+                needs: row.needs,
+                principal,
                 abandoned: Arc::default(),
-                peer,
+                peer: caller.peer,
                 upgrade,
             };
             let tag = crate::routes::database_tag(&call);
+            let record = record_of(&row, &call, &url);
+            let lease = call.lease();
             let outcome = receive(row, call, incoming).await;
-            (outcome.unwrap_or_else(|error| failed(&error, &url)), tag)
+            let mut reply = outcome.unwrap_or_else(|error| failed(&error, &url));
+            if let Some(lease) = lease {
+                reply.body = reply.body.leased(lease);
+            }
+            if let Some(record) = record {
+                reply = audited(&shared, record, reply, &url).await;
+            }
+            // Who is refused does not learn whether the database is there.
+            let is_refused = matches!(reply.status.as_u16(), 401 | 403);
+            (reply, tag.filter(|_| !is_refused))
         }
-        Err(error) => (failed(&error, url_of(&head.uri)), None),
+        Err(error) => {
+            body::drain(&mut incoming, REFUSED_BYTES_MAX).await;
+            (failed(&error, url_of(&head.uri)), None)
+        }
     };
     if accepts_gzip {
         reply = compress(reply).await;
@@ -217,19 +279,68 @@ pub(crate) async fn answer_inner(
                 headers,
                 captures,
                 body,
+                caller: outer.caller,
+                needs: row.needs,
                 principal: outer.principal.clone(),
                 abandoned: Arc::default(),
                 peer: outer.peer,
                 upgrade: Mutex::default(),
             };
             match stays_inside(outer, &call).and_then(|()| admit(&row, &call)) {
-                Ok(()) => run(row.handler, Arc::new(call)).await,
+                Ok(()) => run(row, Arc::new(call)).await,
                 Err(error) => Err(error),
             }
         }
         Err(error) => Err(error),
     };
     outcome.unwrap_or_else(|error| failed(&error, &url))
+}
+
+/// Refuses what a page of another site sends.
+fn check_page(head: &Parts, row: &Row, verb: Verb) -> Result<(), WireError> {
+    let changes = verb.has_body() || head.headers.contains_key(header::UPGRADE);
+    // HTTP/2 has the host in the address of the request.
+    let authority = head.uri.authority().map(|authority| authority.as_str());
+    check_origin(
+        &head.headers,
+        authority,
+        changes,
+        matches!(row.body, Payload::Json | Payload::Small),
+    )
+}
+
+/// What the audit log is to say of a request, but for its status.
+fn record_of(row: &Row, call: &Call, url: &str) -> Option<Entry> {
+    call.shared
+        .gate
+        .as_secured()
+        .filter(|_| row.audit == Audit::Audited)?;
+    let who = call
+        .principal
+        .as_ref()
+        .map_or("?", |principal| &principal.name);
+    Some(Entry {
+        who: who.to_owned(),
+        from: call.caller.peer.to_string(),
+        method: call.verb.name(),
+        url: url.to_owned(),
+        status: 0,
+    })
+}
+
+/// Writes the line of a request into the audit log before its answer leaves.
+async fn audited(shared: &Arc<Shared>, mut entry: Entry, reply: Reply, url: &str) -> Reply {
+    entry.status = reply.status.as_u16();
+    let shared = shared.clone();
+    let written = tokio::task::spawn_blocking(move || {
+        let secured = shared.gate.as_secured();
+        secured.is_none_or(|secured| secured.audit.write(&entry).is_ok())
+    });
+    if written.await.unwrap_or(false) || reply.status.as_u16() >= 400 {
+        return reply;
+    }
+    let message = "The change was made, but the audit log could not be written: free disk space.";
+    failed(&WireError::new(kind::UNEXPECTED, message), url)
 }
 
 fn stays_inside(outer: &Call, inner: &Call) -> Result<(), WireError> {
@@ -246,11 +357,10 @@ fn admit(row: &Row, call: &Call) -> Result<(), WireError> {
     let principal = call.principal.as_deref().map_err(|unknown| *unknown);
     // For an operator it does not matter which database it is.
     let is_user = principal.is_ok_and(|principal| principal.clearance < Clearance::Operator);
-    let database = match row.needs.access {
-        Access::NoDatabase => None,
-        _ if !is_user => None,
-        _ if call.captures.is_empty() => call.query().filled("name").map(Cow::into_owned),
-        _ => Some(call.part(0)),
+    let database = if is_user {
+        call.database_needed()
+    } else {
+        None
     };
     decide(principal, row.needs, database.as_deref())
         .map_err(|refusal| refused(refusal, principal, row, database.as_deref()))
@@ -276,6 +386,11 @@ fn refused(
         }
         Refusal::Unknown(Unknown::Invalid) => {
             "The token is not valid, or not any more: exchange the API key for a new one."
+                .to_owned()
+        }
+        Refusal::Unknown(Unknown::Certificate) => {
+            "The client certificate is not registered with this server, or not valid at this time. \
+             An administrator registers it with `jackdaw certificate add`."
                 .to_owned()
         }
         Refusal::Clearance => {
@@ -316,27 +431,40 @@ async fn receive(row: Row, call: Call, mut incoming: Incoming) -> Outcome {
         return task.await.unwrap_or_else(|_| Err(panicked()));
     }
     if !call.verb.has_body() {
-        return run(row.handler, Arc::new(call)).await;
+        return run(row, Arc::new(call)).await;
     }
     let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     let body = body::read(incoming, &call.headers, BodyLimits { bytes_max, stall }).await?;
-    run(row.handler, Arc::new(Call { body, ..call })).await
+    run(row, Arc::new(Call { body, ..call })).await
 }
 
-async fn run(handler: Handler, call: Arc<Call>) -> Outcome {
-    match handler {
+async fn run(row: Row, call: Arc<Call>) -> Outcome {
+    let place = match row.handler {
+        Handler::Blocking(_) | Handler::Streaming(_) => {
+            match call.shared.admission.enter(row.rate).await {
+                Ok(place) => place,
+                Err(Overloaded) => return Ok(overloaded(&call)),
+            }
+        }
+        _ => None,
+    };
+    match row.handler {
         Handler::Inline(handle) => {
             catch_unwind(AssertUnwindSafe(|| handle(&call))).unwrap_or_else(|_| Err(panicked()))
         }
         Handler::Blocking(handle) => {
             let waiter = Waiter(Some(call.abandoned.clone()));
-            let task = tokio::task::spawn_blocking(move || handle(&call));
+            let task = tokio::task::spawn_blocking(move || {
+                let _place = place;
+                handle(&call)
+            });
             waiter.wait(task).await.unwrap_or_else(|_| Err(panicked()))
         }
         Handler::Streaming(handle) => {
             let (mut writer, outcome) = ChunkWriter::new(call.shared.config.stall_timeout);
             let waiter = Waiter(Some(call.abandoned.clone()));
             tokio::task::spawn_blocking(move || {
+                let _place = place;
                 let result = catch_unwind(AssertUnwindSafe(|| handle(&call, &mut writer)));
                 writer.finish(result.unwrap_or_else(|_| Err(panicked())));
             });
@@ -354,6 +482,13 @@ async fn run(handler: Handler, call: Arc<Call>) -> Outcome {
             .await
             .unwrap_or_else(|_| Err(panicked())),
     }
+}
+
+fn overloaded(call: &Call) -> Reply {
+    let message = "The server has more to do than it can: try again in a second.";
+    let error = WireError::new(kind::TIMEOUT, message);
+    let body = error.body(url_of(&call.uri));
+    Reply::json(StatusCode::SERVICE_UNAVAILABLE, body).with(header::RETRY_AFTER, "1")
 }
 
 fn panicked() -> WireError {

@@ -42,9 +42,6 @@ impl Feed {
             Some(b"gzip" | b"x-gzip") => Some(GzDecoder::new(Vec::new())),
             Some(other) => return Err(unreadable(&String::from_utf8_lossy(other))),
         };
-        if incoming.size_hint().lower() > bytes_max {
-            return Err(too_large(bytes_max));
-        }
         Ok(Feed {
             incoming,
             gzip,
@@ -56,6 +53,10 @@ impl Feed {
 
     /// The next piece; `None` at the end. A piece may be empty.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, WireError> {
+        // What was announced to be too long is refused before it comes.
+        if self.incoming.size_hint().lower() > self.left {
+            return Err(too_large(self.bytes_max));
+        }
         loop {
             let frame = tokio::time::timeout(self.stall, self.incoming.frame());
             let Some(frame) = frame.await.map_err(|_| stalled())? else {

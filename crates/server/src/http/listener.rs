@@ -6,23 +6,32 @@
 //! Stopping: no connection is accepted any more, idle ones are closed, and a request under way is
 //! answered with `Connection: close`. What is left after `drain_timeout` is cut.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::dispatch;
+use super::stall::Stalling;
+use crate::auth::Caller;
 use crate::shared::Shared;
 
 /// Pause after a failed `accept`: the usual reason is that file descriptors have run out.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// Requests at a time on one connection of HTTP/2.
+const STREAMS_MAX: u32 = 100;
+/// Bytes of answers that wait on one stream of HTTP/2.
+const SEND_BYTES_MAX: usize = 256 << 10;
 
 /// Serves until `stop` turns true, then drains. Returns how many connections had to be cut.
 pub(crate) async fn serve(
@@ -32,18 +41,29 @@ pub(crate) async fn serve(
 ) -> usize {
     let places = Arc::new(Semaphore::new(shared.config.connections_max));
     let mut connections = JoinSet::new();
+    let mut of_address: HashMap<IpAddr, usize> = HashMap::new();
     loop {
         let accepted = tokio::select! {
             () = stopped(&mut stop) => break,
             accepted = accept(&listener, &places) => accepted,
         };
-        while connections.try_join_next().is_some() {}
+        while let Some(ended) = connections.try_join_next() {
+            forget(&mut of_address, ended.ok().flatten());
+        }
         match accepted {
+            Ok((_, peer, _)) if is_too_many(&of_address, peer.ip(), &shared) => {
+                tracing::debug!(%peer, "closed at once: too many connections from this address");
+            }
             Ok((stream, peer, place)) => {
+                let address = Some(peer.ip()).filter(|address| !address.is_loopback());
+                if let Some(address) = address {
+                    *of_address.entry(address).or_default() += 1;
+                }
                 let connection = connection(shared.clone(), stream, peer, stop.clone());
                 connections.spawn(async move {
                     connection.await;
                     drop(place);
+                    address
                 });
             }
             Err(error) => {
@@ -61,6 +81,22 @@ pub(crate) async fn serve(
     let cut = connections.len();
     connections.shutdown().await;
     cut
+}
+
+fn is_too_many(of_address: &HashMap<IpAddr, usize>, address: IpAddr, shared: &Shared) -> bool {
+    let count = of_address.get(&address).copied().unwrap_or(0);
+    count >= shared.config.connections_of_address_max
+}
+
+/// Counts a connection as ended.
+fn forget(of_address: &mut HashMap<IpAddr, usize>, address: Option<IpAddr>) {
+    let Some(address) = address else { return };
+    if let Some(count) = of_address.get_mut(&address) {
+        *count -= 1;
+        if *count == 0 {
+            of_address.remove(&address);
+        }
+    }
 }
 
 /// Resolves when the server stops, or its handle is gone.
@@ -85,10 +121,39 @@ async fn connection(
     shared: Arc<Shared>,
     stream: TcpStream,
     peer: SocketAddr,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
 ) {
     // Answers are written whole; waiting to fill a packet would only add latency.
     drop(stream.set_nodelay(true));
+    let mut caller = Caller {
+        peer,
+        certificate: None,
+    };
+    let Some(tls) = &shared.tls else {
+        return serve_http1(shared, stream, caller, stop).await;
+    };
+    let shaken = tokio::time::timeout(shared.config.handshake_timeout, tls.accept(stream));
+    let (stream, certificate) = match shaken.await {
+        Ok(Ok(shaken)) => shaken,
+        Ok(Err(error)) => return tracing::debug!(%peer, %error, "the handshake failed"),
+        Err(_) => return tracing::debug!(%peer, "the handshake took too long"),
+    };
+    caller.certificate = certificate;
+    if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
+        serve_http2(shared, stream, caller, stop).await;
+    } else {
+        serve_http1(shared, stream, caller, stop).await;
+    }
+}
+
+async fn serve_http1<S>(
+    shared: Arc<Shared>,
+    stream: S,
+    caller: Caller,
+    mut stop: watch::Receiver<bool>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let config = &shared.config;
     let mut builder = http1::Builder::new();
     builder
@@ -98,10 +163,13 @@ async fn connection(
         .max_header_size(config.head_bytes_max);
     let service = service_fn(|request| {
         let shared = shared.clone();
-        async move { Ok::<_, Infallible>(dispatch::answer(shared, peer, request).await) }
+        async move { Ok::<_, Infallible>(dispatch::answer(shared, caller, request).await) }
     });
     let connection = builder
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(
+            TokioIo::new(Stalling::new(stream, config.stall_timeout)),
+            service,
+        )
         .with_upgrades();
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
@@ -112,6 +180,42 @@ async fn connection(
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%peer, %error, "connection ended early");
+        tracing::debug!(peer = %caller.peer, %error, "connection ended early");
+    }
+}
+
+/// Several requests at a time over one connection. hyper counts resets and frames without end.
+async fn serve_http2<S>(
+    shared: Arc<Shared>,
+    stream: S,
+    caller: Caller,
+    mut stop: watch::Receiver<bool>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let config = &shared.config;
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_header_list_size(u32::try_from(config.head_bytes_max).unwrap_or(u32::MAX))
+        .max_send_buf_size(SEND_BYTES_MAX)
+        .keep_alive_interval(config.head_timeout);
+    let service = service_fn(|request| {
+        let shared = shared.clone();
+        async move { Ok::<_, Infallible>(dispatch::answer(shared, caller, request).await) }
+    });
+    let stream = TokioIo::new(Stalling::new(stream, config.stall_timeout));
+    let connection = builder.serve_connection(stream, service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopped(&mut stop) => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(peer = %caller.peer, %error, "connection ended early");
     }
 }

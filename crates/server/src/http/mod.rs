@@ -3,15 +3,20 @@
 //! Called by `running`; calls `router` for the route and `routes` for the answer. Framing is
 //! hyper's; everything about databases is `routes`'.
 
+mod admission;
 mod body;
 mod chunks;
 mod dispatch;
 mod feed;
 mod listener;
 mod reply;
+mod stall;
+mod tls;
 
+pub(crate) use admission::Admission;
 pub(crate) use chunks::ChunkWriter;
 pub(crate) use dispatch::{Call, Handler, Outcome, Pending, answer_inner};
 pub(crate) use feed::Feed;
 pub(crate) use listener::serve;
 pub(crate) use reply::{BrokenStream, Reply};
+pub(crate) use tls::{Tls, check_server_identity};

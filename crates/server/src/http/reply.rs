@@ -11,6 +11,8 @@ use hyper::header::{CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
 
+use super::dispatch::Ended;
+
 /// The type of nearly every answer.
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
@@ -104,15 +106,37 @@ pub(crate) enum ReplyBody {
     Whole(Bytes),
     /// Pieces as they are made, sent in chunks.
     Pieces(mpsc::Receiver<Result<Bytes, BrokenStream>>),
+    /// The same for somebody who may lose the right to read on.
+    Leased(Leased),
+}
+
+/// Pieces until a lease has ended. See the file head of `auth::gate`.
+pub(crate) struct Leased {
+    pieces: mpsc::Receiver<Result<Bytes, BrokenStream>>,
+    ended: Ended,
+}
+
+impl std::fmt::Debug for Leased {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Leased").finish_non_exhaustive()
+    }
 }
 
 impl ReplyBody {
+    /// A body that breaks off when `ended` resolves, if it comes in pieces.
+    pub(super) fn leased(self, ended: Ended) -> ReplyBody {
+        match self {
+            ReplyBody::Pieces(pieces) => ReplyBody::Leased(Leased { pieces, ended }),
+            other => other,
+        }
+    }
+
     /// All bytes of the body, for an answer that goes into another.
     pub(crate) async fn collect(self) -> Result<Bytes, BrokenStream> {
         match self {
             ReplyBody::Empty => Ok(Bytes::new()),
             ReplyBody::Whole(bytes) => Ok(bytes),
-            ReplyBody::Pieces(mut pieces) => {
+            ReplyBody::Pieces(mut pieces) | ReplyBody::Leased(Leased { mut pieces, .. }) => {
                 let mut bytes = BytesMut::new();
                 while let Some(piece) = pieces.recv().await {
                     bytes.extend_from_slice(&piece?);
@@ -141,6 +165,13 @@ impl Body for ReplyBody {
             ReplyBody::Pieces(pieces) => pieces
                 .poll_recv(context)
                 .map(|piece| piece.map(|piece| piece.map(Frame::data))),
+            ReplyBody::Leased(leased) => {
+                if leased.ended.as_mut().poll(context).is_ready() {
+                    return Poll::Ready(Some(Err(BrokenStream)));
+                }
+                let piece = leased.pieces.poll_recv(context);
+                piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+            }
         }
     }
 
@@ -148,7 +179,7 @@ impl Body for ReplyBody {
         match self {
             ReplyBody::Empty => true,
             ReplyBody::Whole(bytes) => bytes.is_empty(),
-            ReplyBody::Pieces(_) => false,
+            ReplyBody::Pieces(_) | ReplyBody::Leased(_) => false,
         }
     }
 
@@ -156,7 +187,7 @@ impl Body for ReplyBody {
         match self {
             ReplyBody::Empty => SizeHint::with_exact(0),
             ReplyBody::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            ReplyBody::Pieces(_) => SizeHint::default(),
+            ReplyBody::Pieces(_) | ReplyBody::Leased(_) => SizeHint::default(),
         }
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
             .header(&UPGRADE)
             .is_some_and(|value| value.eq_ignore_ascii_case("websocket"));
         let key = call.header(&SEC_WEBSOCKET_KEY).filter(|_| is_websocket);
-        let (Some(key), Some(upgrade)) = (key, call.take_upgrade()) else {
+        let (Some(key), Some((upgrade, ended))) = (key, call.take_upgrade()) else {
             let message = "This route speaks the WebSocket protocol only.";
             let error = WireError::new(kind::BAD_REQUEST, message);
             return Err(error.with_status(StatusCode::BAD_REQUEST));
@@ -73,7 +73,10 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
                 Role::Server,
                 Some(config),
             );
-            serve(socket.await, database, operations, stopping).await;
+            tokio::select! {
+                () = serve(socket.await, database, operations, stopping) => {}
+                () = ended => {}
+            }
         });
         Ok(Reply::empty(StatusCode::SWITCHING_PROTOCOLS)
             .with(UPGRADE, "websocket")

@@ -24,8 +24,9 @@ fn build_info() -> Value {
 }
 
 /// `GET /build/version`
-pub(crate) fn build_version(_call: &Call) -> Outcome {
+pub(crate) fn build_version(call: &Call) -> Outcome {
     let mut info = build_info();
+    info["Secured"] = call.shared.gate.as_secured().is_some().into();
     info["Product"] = format!("Jackdaw {}", version::PRODUCT_VERSION).into();
     Ok(Reply::value(&info))
 }

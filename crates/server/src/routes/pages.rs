@@ -97,7 +97,7 @@ fn operation(group: &str, verb: &str, route: &Route<Row>) -> Value {
     };
     let content = match row.body {
         Payload::NoBody => return operation,
-        Payload::Json => "application/json",
+        Payload::Json | Payload::Small => "application/json",
         Payload::Attachment | Payload::Endless => "application/octet-stream",
     };
     operation["requestBody"] = json!({ "content": { content: {} } });

@@ -12,6 +12,8 @@ use crate::http::Handler;
 pub(crate) enum Payload {
     /// None is needed; a small one is read and ignored.
     NoBody,
+    /// A small object of JSON.
+    Small,
     /// JSON, all of it in memory.
     Json,
     /// The content of an attachment, stored while it arrives.
@@ -20,14 +22,15 @@ pub(crate) enum Payload {
     Endless,
 }
 
-/// Bytes of a body that a route without need of one puts up with.
-const IGNORED_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a small body, and of one that a route without need of one puts up with.
+const SMALL_BYTES_MAX: usize = 64 << 10;
 
 impl Payload {
     /// The word for documents.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Payload::NoBody => "",
+            Payload::Small => "small JSON",
             Payload::Json => "JSON",
             Payload::Attachment => "attachment",
             Payload::Endless => "endless",
@@ -37,7 +40,7 @@ impl Payload {
     /// Largest body in bytes, before and after decompression.
     pub(crate) fn bytes_max(self, config: &ServerConfig) -> u64 {
         match self {
-            Payload::NoBody => IGNORED_BYTES_MAX.min(config.body_bytes_max) as u64,
+            Payload::NoBody | Payload::Small => SMALL_BYTES_MAX.min(config.body_bytes_max) as u64,
             Payload::Json => config.body_bytes_max as u64,
             Payload::Attachment => config.attachment_bytes_max,
             Payload::Endless => u64::MAX,

@@ -435,6 +435,11 @@ pub(super) fn delete_task(call: &Call) -> Outcome {
 
 /// `GET /info/tcp` and `GET /databases/*/info/tcp`
 pub(super) fn tcp(call: &Call) -> Outcome {
+    if call.shared.tls.is_some() {
+        let message = "This version has no subscriptions over TLS: follow changes over \
+                       /databases/{db}/jackdaw/feed, or use a server without certificates.";
+        return Err(WireError::new(kind::NOT_SUPPORTED, message));
+    }
     // The host that the client reached this server by, and the other port.
     let own = call.own_url();
     let host = own.split_once("://").map_or(own.as_str(), |(_, host)| host);

@@ -14,18 +14,18 @@
 //! - clearance (`Anyone`, `ValidUser`, `Operator`, `ClusterAdmin`) and access (`NoDatabase`,
 //!   `Read`, `Write`, `Admin`): what the route needs of who asks; see `auth`. Access is about the
 //!   database in the path, or else the one in the parameter `name`.
-//! - body (`NoBody`, `Json`, `Attachment`, `Endless`), rate (`Open`, `Data`, `Admin`) and audit
-//!   (`Unaudited`, `Audited`): see `row`.
+//! - body (`NoBody`, `Small`, `Json`, `Attachment`, `Endless`), rate (`Open`, `Data`, `Admin`) and
+//!   audit (`Unaudited`, `Audited`): see `row`.
 //!
 //! Then run `cargo xtask routes`, which writes docs/routes.md, docs/openapi.json and the matrix of
 //! roles in tests/data/access.txt anew, and look at the difference: a test compares all three.
 
 use super::row::{Row, rows};
 use super::{
-    attachments, backups, batch, bulk_insert, changes, cluster, compare_exchange, counters,
-    databases, delete_by_query, documents, due, hilo, identities, index_control, index_definitions,
-    indexes, live, metrics, multi_get, operations, patch_by_query, patches, queries, revisions,
-    series, settings, statistics, streams, studio, subscriptions,
+    attachments, backups, batch, bulk_insert, certificates, changes, cluster, compare_exchange,
+    counters, databases, delete_by_query, documents, due, feed, hilo, identities, index_control,
+    index_definitions, indexes, live, metrics, multi_get, operations, patch_by_query, patches,
+    queries, revisions, series, settings, statistics, streams, studio, subscriptions, tokens,
 };
 use crate::router::Route;
 
@@ -84,6 +84,20 @@ const SERVER: &[Route<Row>] = rows! {
         Operator NoDatabase Json Admin Audited "Orders the nodes of a database";
     Post "/admin/databases/promote" Blocking(settings::promote)
         Operator NoDatabase Json Admin Audited "Makes a node a member";
+    Get "/certificates/whoami" Inline(certificates::who_am_i)
+        ValidUser NoDatabase NoBody Open Unaudited "Who asks, and what they may do";
+    Get "/admin/certificates" Blocking(certificates::list)
+        Operator NoDatabase NoBody Admin Unaudited "Registered certificates";
+    Post "/admin/certificates" Blocking(certificates::create)
+        Operator NoDatabase Json Admin Audited "Makes a certificate for a client";
+    Put "/admin/certificates" Blocking(certificates::register)
+        Operator NoDatabase Json Admin Audited "Registers a certificate";
+    Delete "/admin/certificates" Blocking(certificates::remove)
+        Operator NoDatabase NoBody Admin Audited "Forgets a certificate";
+    Post "/admin/certificates/edit" Blocking(certificates::edit)
+        Operator NoDatabase Json Admin Audited "Changes what a certificate may do";
+    Post "/admin/certificates/replace-cluster-cert" Blocking(certificates::replace_server)
+        ClusterAdmin NoDatabase Json Admin Audited "Replaces the server's certificate";
     Get "/operations/state" Inline(operations::server_state)
         Operator NoDatabase NoBody Data Unaudited "State of a server operation";
 };
@@ -100,6 +114,20 @@ const OWN: &[Route<Row>] = rows! {
     Post "/jackdaw/backup" Blocking(backups::back_up)
         ClusterAdmin NoDatabase NoBody Admin Audited
         "Backs up all databases into a directory of the server's machine";
+    Get "/databases/*/jackdaw/feed" Waiting(feed::open)
+        ValidUser Read NoBody Data Unaudited "Changes as server-sent events, without a gap";
+    Post "/jackdaw/token" Waiting(tokens::exchange)
+        Anyone NoDatabase Small Open Audited "Exchanges an API key for a token";
+    Post "/jackdaw/token/renew" Blocking(tokens::renew)
+        ValidUser NoDatabase NoBody Open Unaudited "Renews a token";
+    Delete "/jackdaw/token" Blocking(tokens::end)
+        ValidUser NoDatabase NoBody Open Audited "Ends a token and its streams";
+    Get "/jackdaw/keys" Blocking(tokens::list)
+        Operator NoDatabase NoBody Admin Unaudited "API keys, without their secrets";
+    Post "/jackdaw/keys" Blocking(tokens::create)
+        Operator NoDatabase Small Admin Audited "Makes an API key";
+    Delete "/jackdaw/keys" Blocking(tokens::remove)
+        Operator NoDatabase NoBody Admin Audited "Forgets an API key, or ends its tokens";
     Get "/jackdaw/openapi.json" Inline(cluster::openapi)
         ValidUser NoDatabase NoBody Data Unaudited "This table in OpenAPI's form";
 };

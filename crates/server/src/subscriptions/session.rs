@@ -201,7 +201,7 @@ async fn open(shared: &Arc<Shared>, name: &str) -> Result<Arc<Database>, End> {
         clearance: Clearance::ValidUser,
         access: Access::Read,
     };
-    if decide(Ok(&shared.everybody), needs, Some(name)).is_err() {
+    if decide(shared.gate.everybody(), needs, Some(name)).is_err() {
         let message = format!("You may not read the database '{name}'.");
         return Err(End::Farewell(Farewell::Failed(
             kind::AUTHORIZATION,

@@ -43,20 +43,33 @@ impl Answer {
     }
 }
 
+/// A socket to the server that gives up in time.
+pub(crate) fn socket(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).expect("the server listens");
+    let timed = stream.set_read_timeout(Some(TIMEOUT));
+    timed.expect("a timeout can be set");
+    stream.set_nodelay(true).expect("the option can be set");
+    stream
+}
+
 /// A kept-alive connection.
 pub(crate) struct Connection {
-    reader: BufReader<TcpStream>,
+    reader: BufReader<Box<dyn Stream>>,
 }
+
+/// A socket, bare or under TLS.
+pub(crate) trait Stream: Read + Write + Send {}
+impl<S: Read + Write + Send> Stream for S {}
 
 impl Connection {
     pub(crate) fn open(address: SocketAddr) -> Connection {
-        let stream = TcpStream::connect(address).expect("the server listens");
-        stream
-            .set_read_timeout(Some(TIMEOUT))
-            .expect("a timeout can be set");
-        stream.set_nodelay(true).expect("the option can be set");
+        Connection::over(socket(address))
+    }
+
+    /// A connection over a stream of any kind.
+    pub(crate) fn over(stream: impl Stream + 'static) -> Connection {
         Connection {
-            reader: BufReader::new(stream),
+            reader: BufReader::new(Box::new(stream)),
         }
     }
 
@@ -166,6 +179,13 @@ impl Connection {
         chunk
     }
 
+    /// Reads until the other side closes, whatever it says.
+    pub(crate) fn read_to_end(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        drop(self.reader.read_to_end(&mut bytes));
+        bytes
+    }
+
     /// Whether the server has closed its side: nothing more can be read.
     pub(crate) fn is_closed(&mut self) -> bool {
         self.reader.fill_buf().map_or(true, <[u8]>::is_empty)
@@ -205,6 +225,10 @@ impl DataDirectory {
         self.databases = Some(open_databases(&self.path));
     }
 
+    pub(crate) fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
     pub(crate) fn databases(&self) -> Arc<DatabaseSet> {
         self.databases
             .clone()
@@ -234,7 +258,11 @@ pub(crate) struct TestServer {
 
 impl TestServer {
     pub(crate) fn start(config: ServerConfig) -> TestServer {
-        let data = DataDirectory::new();
+        TestServer::start_on(DataDirectory::new(), config)
+    }
+
+    /// A server on a directory that was prepared.
+    pub(crate) fn start_on(data: DataDirectory, config: ServerConfig) -> TestServer {
         let running = Server::start(config, data.databases()).expect("the server starts");
         TestServer {
             running: Some(running),
@@ -292,6 +320,7 @@ pub(crate) fn start_with_database() -> (TestServer, Connection) {
 pub(crate) fn config() -> ServerConfig {
     let mut config = ServerConfig::default();
     config.listen.set_port(0);
+    config.public_hosts = vec!["test.local".to_owned()];
     config
 }
 

@@ -1,0 +1,274 @@
+//! The gate: who comes with a request, and how long a stream may stay open.
+//!
+//! Every connection tells its certificate, every request its headers; [`Gate::identify`] makes a
+//! principal of them by one look-up. `running` calls [`Gate::round`] twice a second: it reads
+//! changed files again, ends tokens, and wakes open streams, whose [`Lease`] looks again.
+//!
+//! Invariant: nothing is remembered of an earlier decision. What is removed from the registry
+//! counts for the next request, on whatever connection it comes.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Instant, SystemTime};
+
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use tokio::sync::{Semaphore, watch};
+
+use super::audit::AuditLog;
+use super::certificate::Fingerprint;
+use super::directory::{SecurityDirectory, SecurityError};
+use super::key::{self, StoredKey};
+use super::principal::{Needs, Principal, Unknown, decide};
+use super::registry::Lookup;
+use super::tokens::{Granted, Tokens};
+
+/// Keys that are verified at a time: each takes 19 MiB.
+const VERIFIED_AT_ONCE: usize = 2;
+
+/// What a connection proves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub(crate) peer: std::net::SocketAddr,
+    pub(crate) certificate: Option<Fingerprint>,
+}
+
+/// See the file head.
+#[derive(Debug)]
+pub(crate) enum Gate {
+    /// Everybody may do everything.
+    Open(Arc<Principal>),
+    /// Certificates and tokens.
+    Secured(Box<Secured>),
+}
+
+/// The state of a secured server.
+#[derive(Debug)]
+pub(crate) struct Secured {
+    pub(crate) directory: SecurityDirectory,
+    pub(crate) audit: AuditLog,
+    lookup: RwLock<Arc<Lookup>>,
+    tokens: Tokens,
+    verifying: Semaphore,
+    stamp: Mutex<Stamp>,
+    /// Moves when somebody may less than before.
+    changed: watch::Sender<u64>,
+}
+
+type Stamp = [Option<(SystemTime, u64)>; 2];
+
+impl Gate {
+    /// The gate of a secured server.
+    pub(crate) fn secured(directory: SecurityDirectory) -> Result<Gate, SecurityError> {
+        let path = directory.audit_path();
+        let audit =
+            AuditLog::open(path.clone()).map_err(|source| SecurityError::File { path, source })?;
+        let stamp = directory.stamp();
+        let lookup = Lookup::new(&directory.registry()?)?;
+        Ok(Gate::Secured(Box::new(Secured {
+            directory,
+            audit,
+            lookup: RwLock::new(Arc::new(lookup)),
+            tokens: Tokens::new(Instant::now()),
+            verifying: Semaphore::new(VERIFIED_AT_ONCE),
+            stamp: Mutex::new(stamp),
+            changed: watch::Sender::new(0),
+        })))
+    }
+
+    /// Who comes over a connection that proves nothing.
+    pub(crate) fn everybody(&self) -> Result<&Principal, Unknown> {
+        match self {
+            Gate::Open(everybody) => Ok(everybody),
+            Gate::Secured(_) => Err(Unknown::Nobody),
+        }
+    }
+
+    pub(crate) fn as_secured(&self) -> Option<&Secured> {
+        match self {
+            Gate::Open(_) => None,
+            Gate::Secured(secured) => Some(secured),
+        }
+    }
+
+    /// Who comes. A token goes before a certificate.
+    pub(crate) fn identify(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+    ) -> Result<Arc<Principal>, Unknown> {
+        let secured = match self {
+            Gate::Open(everybody) => return Ok(everybody.clone()),
+            Gate::Secured(secured) => secured,
+        };
+        if let Some(token) = bearer(headers) {
+            let found = secured.tokens.find(token, Instant::now());
+            return found.ok_or(Unknown::Invalid);
+        }
+        let certificate = caller.certificate.ok_or(Unknown::Nobody)?;
+        let lookup = secured.lookup();
+        let holder = lookup.certificates.get(&certificate);
+        let holder = holder.ok_or(Unknown::Certificate)?;
+        match holder.counts(SystemTime::now()) {
+            true => Ok(holder.principal.clone()),
+            false => Err(Unknown::Certificate),
+        }
+    }
+
+    /// Looks at the files, and ends what is over.
+    /// With `force`, whatever their dates say.
+    pub(crate) fn round(&self, force: bool) -> Round {
+        let secured = self.as_secured();
+        secured.map_or(Round::default(), |secured| secured.round(force))
+    }
+}
+
+/// What a round found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Round {
+    /// The server's certificate may be another one.
+    pub(crate) is_new_certificate: bool,
+}
+
+/// The token that a request carries.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+impl Secured {
+    fn lookup(&self) -> Arc<Lookup> {
+        self.lookup
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Exchanges the text of a key for a token; `None` when it is not a key that is registered.
+    pub(crate) async fn exchange(
+        self: &Secured,
+        text: &str,
+    ) -> Option<Result<Granted, SecurityError>> {
+        let (id, secret) = key::parts(text)?;
+        let found = self.lookup().keys.get(id).cloned();
+        let place = self.verifying.acquire().await.ok()?;
+        let secret = secret.to_owned();
+        let verified = tokio::task::spawn_blocking(move || match found {
+            Some((stored, principal)) => stored.accepts(&secret).then_some((stored.id, principal)),
+            None => {
+                StoredKey::refuse(&secret);
+                None
+            }
+        });
+        let (id, principal) = verified.await.ok()??;
+        drop(place);
+        Some(self.tokens.grant(&id, principal, Instant::now()))
+    }
+
+    /// Renews the token of a request.
+    pub(crate) fn renew(&self, headers: &HeaderMap) -> Option<Result<Granted, SecurityError>> {
+        self.tokens.renew(bearer(headers)?, Instant::now())
+    }
+
+    /// Ends the token of a request, and the streams opened with it.
+    pub(crate) fn end(&self, headers: &HeaderMap) -> bool {
+        let ended = bearer(headers).is_some_and(|token| self.tokens.end(token));
+        self.wake();
+        ended
+    }
+
+    /// Ends all tokens of a key.
+    pub(crate) fn end_of_key(&self, id: &str) -> usize {
+        let ended = self.tokens.end_of_key(id);
+        self.wake();
+        ended
+    }
+
+    fn wake(&self) {
+        self.changed.send_modify(|generation| *generation += 1);
+    }
+
+    /// See [`Gate::round`].
+    fn round(&self, force: bool) -> Round {
+        let stamp = self.directory.stamp();
+        let before = {
+            let mut known = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *known, stamp)
+        };
+        let is_new_registry = force || before[0] != stamp[0];
+        if is_new_registry {
+            match self
+                .directory
+                .registry()
+                .and_then(|registry| Lookup::new(&registry))
+            {
+                Ok(lookup) => {
+                    let mut place = self.lookup.write().unwrap_or_else(PoisonError::into_inner);
+                    *place = Arc::new(lookup);
+                }
+                Err(error) => tracing::error!(%error, "who was registered before still is"),
+            }
+        }
+        let lookup = self.lookup();
+        let of_key = |id: &str| lookup.keys.get(id).map(|(_, principal)| principal.clone());
+        let ended = self.tokens.sweep(Instant::now(), of_key);
+        if is_new_registry || ended > 0 {
+            self.wake();
+        }
+        Round {
+            is_new_certificate: force || before[1] != stamp[1],
+        }
+    }
+}
+
+/// How long a stream may go on: as long as the request that opened it would be let in.
+#[derive(Clone)]
+pub(crate) struct Lease {
+    shared: Arc<crate::shared::Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+    needs: Needs,
+    database: Option<String>,
+}
+
+impl Lease {
+    /// `None` on a server that authenticates nobody: nothing ends a stream there.
+    pub(crate) fn new(
+        shared: &Arc<crate::shared::Shared>,
+        caller: Caller,
+        headers: &HeaderMap,
+        needs: Needs,
+        database: Option<String>,
+    ) -> Option<Lease> {
+        shared.gate.as_secured()?;
+        // Of all headers only the token matters.
+        let token = headers.get(AUTHORIZATION).cloned();
+        let headers = token
+            .map(|token| (AUTHORIZATION, token))
+            .into_iter()
+            .collect();
+        Some(Lease {
+            shared: shared.clone(),
+            caller,
+            headers,
+            needs,
+            database,
+        })
+    }
+
+    /// Resolves when whoever opened the stream may not read it any more.
+    pub(crate) async fn ended(self) {
+        let Some(secured) = self.shared.gate.as_secured() else {
+            return std::future::pending().await;
+        };
+        let mut changed = secured.changed.subscribe();
+        loop {
+            let principal = self.shared.gate.identify(&self.caller, &self.headers);
+            let principal = principal.as_deref().map_err(|unknown| *unknown);
+            if decide(principal, self.needs, self.database.as_deref()).is_err()
+                || changed.changed().await.is_err()
+            {
+                return;
+            }
+        }
+    }
+}

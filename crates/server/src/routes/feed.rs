@@ -1,0 +1,371 @@
+//! `GET /databases/*/jackdaw/feed?q=&since=`: changes as server-sent events, without a gap.
+//!
+//! `q` is a query of a collection and a condition, such as `from Albums where Year > 1990`; all
+//! documents without it. `since` (or the header `Last-Event-ID`, which browsers send when they
+//! connect again) is the id of the last event that was seen; without it the feed begins now, with
+//! `since=0` at the beginning. Each event tells a document's last state since the event before:
+//!
+//! ```text
+//! id: 4711@ZYxWvu...
+//! event: change
+//! data: {"Type":"Put","Id":"albums/1","Collection":"Albums","ChangeVector":"A:4711-...",
+//!        "Before":{...},"After":{...}}
+//! ```
+//!
+//! `data` is one line; it is folded here. `Type` is `Put`, `Delete`, or `Leave` for a document that
+//! met the condition and does not any more. `Before` is there when the collection keeps revisions,
+//! else null; without it, every deletion in the collection is told, and no leaving. While nothing
+//! changes, a heartbeat with the id reached comes every few seconds.
+//!
+//! Invariants:
+//! - The signal is marked as seen before the changes are read, so none falls between the two.
+//! - A reader that is slow holds one batch and a few pieces, and no snapshot. One that does not
+//!   read at all is let go and goes on later with the id of the last event it has.
+//!
+//! Deletions are remembered for ten minutes at least; who was away longer has to begin with
+//! `since=0` or to compare ids.
+
+use std::iter::Peekable;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue};
+use jackdaw_database::{Database, DocumentRow, Etag, ReadError, Scope, Snapshot, Tombstone};
+use jackdaw_document::write_string;
+use jackdaw_query::{Parameters, Predicate, bind, matches, syntax};
+use tokio::sync::mpsc;
+
+use super::failure;
+use crate::http::{BrokenStream, Call, Pending, Reply};
+use crate::shared::Shared;
+use crate::wire::{WireError, kind};
+
+/// Pieces that wait for a reader, each about [`PIECE_BYTES`].
+const PIECES_AHEAD: usize = 2;
+/// A piece is sent when it has so many bytes.
+const PIECE_BYTES: usize = 32 << 10;
+/// Changes looked at with one snapshot.
+const BATCH_MAX: usize = 1024;
+/// Revisions looked at to find the state before a change.
+const REVISIONS_MAX: usize = 64;
+/// Longest query.
+const QUERY_BYTES_MAX: usize = 8 << 10;
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// What a reader wants to know of.
+struct Wanted {
+    scope: Scope,
+    condition: Option<Predicate>,
+}
+
+impl Wanted {
+    fn is_about(&self, collection: &str) -> bool {
+        match &self.scope {
+            Scope::All => true,
+            Scope::Collection(name) => name.eq_ignore_ascii_case(collection),
+        }
+    }
+
+    fn is_met_by(&self, row: &DocumentRow<'_>) -> bool {
+        let condition = self.condition.as_ref();
+        condition.is_none_or(|condition| matches(condition, &row.stored()))
+    }
+}
+
+/// `GET /databases/*/jackdaw/feed?q=&since=`
+pub(super) fn open(call: Arc<Call>) -> Pending {
+    Box::pin(async move {
+        let database = super::database_soon(&call).await?;
+        let wanted = Arc::new(wanted(&call)?);
+        let mut changed = call.shared.signals.follow(&database);
+        changed.mark_seen();
+        let position = position(&call, &database).await?;
+        let (pieces, receiver) = mpsc::channel(PIECES_AHEAD);
+        let greeting = format!(
+            "retry: 1000\nid: {}\nevent: open\ndata: {{}}\n\n",
+            token(&database, position)
+        );
+        drop(pieces.try_send(Ok(Bytes::from(greeting))));
+        let feed = Feed {
+            shared: call.shared.clone(),
+            database,
+            wanted,
+            position,
+            pieces,
+        };
+        tokio::spawn(feed.run(changed));
+        let content_type = HeaderValue::from_static("text/event-stream; charset=utf-8");
+        Ok(Reply::stream(content_type, receiver).with(CACHE_CONTROL, "no-store"))
+    })
+}
+
+fn wanted(call: &Call) -> Result<Wanted, WireError> {
+    let Some(text) = call.query().filled("q").map(|text| text.into_owned()) else {
+        return Ok(Wanted {
+            scope: Scope::All,
+            condition: None,
+        });
+    };
+    if text.len() > QUERY_BYTES_MAX {
+        let message = format!("The query of a feed has at most {QUERY_BYTES_MAX} bytes.");
+        return Err(bad(&message));
+    }
+    let parsed = syntax::parse(&text).map_err(|error| bad(&error.to_string()))?;
+    let bound = bind(&parsed, Parameters::default()).map_err(|error| bad(&error.to_string()))?;
+    let plain = "A feed takes a collection and a condition: from Albums where Year > 1990.";
+    let (Some(condition), Some(scope)) = (bound.as_condition(), bound.scope()) else {
+        return Err(bad(plain));
+    };
+    Ok(Wanted {
+        scope,
+        condition: Some(condition.clone()),
+    })
+}
+
+fn bad(message: &str) -> WireError {
+    WireError::new(kind::INVALID_QUERY, message).with_status(StatusCode::BAD_REQUEST)
+}
+
+/// Where the feed begins.
+async fn position(call: &Call, database: &Arc<Database>) -> Result<Etag, WireError> {
+    let header = call.header(&LAST_EVENT_ID).map(str::to_owned);
+    let since = call.query().filled("since").map(|text| text.into_owned());
+    let Some(text) = header.or(since) else {
+        let database = database.clone();
+        let read = tokio::task::spawn_blocking(move || Ok(database.read()?.last_etag()));
+        let read = read.await.map_err(|_| unreadable())?;
+        return read.map_err(|error| failure::read(&error));
+    };
+    let own = name_in_url(database);
+    let (number, id) = text.split_once('@').unwrap_or((&text, &own));
+    if id != own {
+        let message = "The id of the event is of another database: begin with since=0.";
+        return Err(bad(message).with_status(StatusCode::GONE));
+    }
+    let number = number.parse().map(Etag);
+    number.map_err(|_| bad("'since' is the id of an event, or 0 for the beginning."))
+}
+
+fn unreadable() -> WireError {
+    WireError::new(
+        kind::UNEXPECTED,
+        "The changes of the database could not be read.",
+    )
+}
+
+fn token(database: &Database, position: Etag) -> String {
+    format!("{}@{}", position.0, name_in_url(database))
+}
+
+/// The database's id in letters that a URL takes as they are.
+fn name_in_url(database: &Database) -> String {
+    database.id().as_str().replace('+', "-").replace('/', "_")
+}
+
+struct Feed {
+    shared: Arc<Shared>,
+    database: Arc<Database>,
+    wanted: Arc<Wanted>,
+    /// Everything up to here is told or of no interest.
+    position: Etag,
+    pieces: mpsc::Sender<Result<Bytes, BrokenStream>>,
+}
+
+impl Feed {
+    async fn run(mut self, mut changed: crate::signals::Changed) {
+        let mut stopping = self.shared.stopping.clone();
+        let mut pulse = self.shared.pulse.subscribe();
+        loop {
+            changed.mark_seen();
+            if !self.drain().await {
+                return;
+            }
+            tokio::select! {
+                () = changed.raised() => {}
+                _ = pulse.changed() => {
+                    pulse.borrow_and_update();
+                    let beat = format!("id: {}\n:\n\n", token(&self.database, self.position));
+                    // A piece that still waits is a sign of life itself.
+                    drop(self.pieces.try_send(Ok(Bytes::from(beat))));
+                }
+                () = self.pieces.closed() => return,
+                _ = stopping.changed() => return,
+            }
+        }
+    }
+
+    /// Tells all changes there are by now; false when the feed is over.
+    async fn drain(&mut self) -> bool {
+        loop {
+            let (database, wanted, after) =
+                (self.database.clone(), self.wanted.clone(), self.position);
+            let batch = tokio::task::spawn_blocking(move || Batch::read(&database, &wanted, after));
+            let Ok(Ok(batch)) = batch.await else {
+                drop(self.pieces.try_send(Err(BrokenStream)));
+                return false;
+            };
+            self.position = batch.position;
+            for piece in batch.pieces {
+                let stall = self.shared.config.stall_timeout;
+                let sent = tokio::time::timeout(stall, self.pieces.send(Ok(piece))).await;
+                if !matches!(sent, Ok(Ok(()))) {
+                    return false;
+                }
+            }
+            if batch.is_last {
+                return true;
+            }
+        }
+    }
+}
+
+/// Changes behind a position, as events.
+struct Batch {
+    pieces: Vec<Bytes>,
+    position: Etag,
+    is_last: bool,
+}
+
+/// The next change in the order of etags.
+enum Next<'s> {
+    Stored(DocumentRow<'s>),
+    Deleted(Tombstone),
+}
+
+impl Batch {
+    /// Ends after [`BATCH_MAX`] changes, or when the events fill two pieces.
+    fn read(database: &Database, wanted: &Wanted, after: Etag) -> Result<Batch, ReadError> {
+        let snapshot = database.read()?;
+        let mut stored = snapshot.by_etag(after)?.peekable();
+        let mut deleted = snapshot.tombstones(after)?.peekable();
+        let mut batch = Batch {
+            pieces: Vec::new(),
+            position: after,
+            is_last: false,
+        };
+        let mut text = Vec::new();
+        for _ in 0..BATCH_MAX {
+            let Some(next) = next(&mut stored, &mut deleted)? else {
+                batch.is_last = true;
+                break;
+            };
+            let (etag, told) = match &next {
+                Next::Stored(row) => (row.etag(), stored_event(&snapshot, wanted, row, after)?),
+                Next::Deleted(gone) => (gone.etag, deleted_event(&snapshot, wanted, gone, after)?),
+            };
+            batch.position = etag;
+            if let Some(data) = told {
+                let id = token(database, etag);
+                text.extend_from_slice(format!("id: {id}\nevent: change\ndata: ").as_bytes());
+                text.extend_from_slice(&data);
+                text.extend_from_slice(b"\n\n");
+            }
+            if text.len() >= PIECE_BYTES {
+                batch.pieces.push(Bytes::from(std::mem::take(&mut text)));
+                if batch.pieces.len() >= PIECES_AHEAD {
+                    return Ok(batch);
+                }
+            }
+        }
+        if !text.is_empty() {
+            batch.pieces.push(Bytes::from(text));
+        }
+        Ok(batch)
+    }
+}
+
+fn next<'s>(
+    stored: &mut Peekable<impl Iterator<Item = Result<DocumentRow<'s>, ReadError>>>,
+    deleted: &mut Peekable<impl Iterator<Item = Result<Tombstone, ReadError>>>,
+) -> Result<Option<Next<'s>>, ReadError> {
+    let is_stored_first = match (stored.peek(), deleted.peek()) {
+        (Some(Ok(row)), Some(Ok(gone))) => row.etag() < gone.etag,
+        (Some(_), _) => true,
+        (None, _) => false,
+    };
+    if is_stored_first {
+        return stored.next().map(|row| row.map(Next::Stored)).transpose();
+    }
+    deleted
+        .next()
+        .map(|gone| gone.map(Next::Deleted))
+        .transpose()
+}
+
+/// The state of a document that a reader at `after` has seen last, if revisions tell it.
+fn before<'s>(
+    snapshot: &'s Snapshot,
+    id: &str,
+    after: Etag,
+) -> Result<Option<DocumentRow<'s>>, ReadError> {
+    let (revisions, _) = snapshot.revisions(id, 0, REVISIONS_MAX)?;
+    Ok(revisions
+        .into_iter()
+        .find(|revision| revision.etag() <= after))
+}
+
+fn stored_event(
+    snapshot: &Snapshot,
+    wanted: &Wanted,
+    row: &DocumentRow<'_>,
+    after: Etag,
+) -> Result<Option<Vec<u8>>, ReadError> {
+    if !wanted.is_about(row.collection()) {
+        return Ok(None);
+    }
+    let before = before(snapshot, row.id(), after)?;
+    let kind = match (wanted.is_met_by(row), &before) {
+        (true, _) => "Put",
+        (false, Some(before)) if wanted.is_met_by(before) => "Leave",
+        (false, _) => return Ok(None),
+    };
+    let facts = [row.id(), row.collection(), &row.change_vector()];
+    Ok(Some(event(kind, facts, before.as_ref(), Some(row))))
+}
+
+fn deleted_event(
+    snapshot: &Snapshot,
+    wanted: &Wanted,
+    gone: &Tombstone,
+    after: Etag,
+) -> Result<Option<Vec<u8>>, ReadError> {
+    if !wanted.is_about(&gone.collection) {
+        return Ok(None);
+    }
+    let before = before(snapshot, &gone.id, after)?;
+    if before
+        .as_ref()
+        .is_some_and(|before| !wanted.is_met_by(before))
+    {
+        return Ok(None);
+    }
+    let change_vector = snapshot.database_id().change_vector(gone.etag);
+    let facts = [gone.id.as_str(), gone.collection.as_str(), &change_vector];
+    Ok(Some(event("Delete", facts, before.as_ref(), None)))
+}
+
+/// The data of one event. `facts` are id, collection and change vector.
+fn event(
+    kind: &str,
+    facts: [&str; 3],
+    before: Option<&DocumentRow<'_>>,
+    after: Option<&DocumentRow<'_>>,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    out.extend_from_slice(b"{\"Type\":");
+    write_string(&mut out, kind);
+    for (name, fact) in ["Id", "Collection", "ChangeVector"].into_iter().zip(facts) {
+        out.extend_from_slice(format!(",\"{name}\":").as_bytes());
+        write_string(&mut out, fact);
+    }
+    for (name, row) in [("Before", before), ("After", after)] {
+        out.extend_from_slice(format!(",\"{name}\":").as_bytes());
+        match row {
+            Some(row) => row.write_json(&mut out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+    out.push(b'}');
+    out
+}

@@ -1,0 +1,450 @@
+//! Proves over real sockets that a secured server lets in those who are registered and nobody else:
+//! every route with every role against the matrix in data/access.txt, certificates and tokens that
+//! are taken back under an open stream, new server certificates, the audit log, and what pages of
+//! other sites may do.
+
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use jackdaw_server::{Grant, Issued, SecurityDirectory, ServerConfig, Settings, verify_audit};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::json;
+
+mod support;
+
+use support::{Connection, DataDirectory, TestServer, config, socket};
+
+const MATRIX: &str = include_str!("data/access.txt");
+
+struct Place {
+    server: TestServer,
+    directory: SecurityDirectory,
+    roots: Arc<RootCertStore>,
+    admin: Issued,
+}
+
+fn grant(clearance: &str) -> Grant {
+    Grant::new(clearance).unwrap()
+}
+
+fn user(database: &str, access: &str) -> Grant {
+    grant("ValidUser").with(database, access).unwrap()
+}
+
+fn start_with(change: impl FnOnce(&mut ServerConfig)) -> Place {
+    let data = DataDirectory::new();
+    let hosts = ["localhost".to_owned(), "test.local".to_owned()];
+    let directory = SecurityDirectory::create(data.path(), &hosts, &Settings::default()).unwrap();
+    let admin = directory
+        .issue_client("admin", grant("ClusterAdmin"), 1)
+        .unwrap();
+    let mut roots = RootCertStore::empty();
+    let authority = CertificateDer::from_pem_file(directory.authority_path()).unwrap();
+    roots.add(authority).unwrap();
+    let mut config = config();
+    config.public_hosts.clear();
+    config.security = Some(directory.clone());
+    change(&mut config);
+    Place {
+        server: TestServer::start_on(data, config),
+        directory,
+        roots: Arc::new(roots),
+        admin,
+    }
+}
+
+fn start() -> Place {
+    start_with(|_| {})
+}
+
+impl Place {
+    fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    fn tls(&self, issued: Option<&Issued>) -> StreamOwned<ClientConnection, std::net::TcpStream> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(self.roots.clone());
+        let config = match issued {
+            None => builder.with_no_client_auth(),
+            Some(issued) => {
+                let chain = CertificateDer::from_pem_slice(issued.certificate.as_bytes()).unwrap();
+                let key = PrivateKeyDer::from_pem_slice(issued.key.as_bytes()).unwrap();
+                builder.with_client_auth_cert(vec![chain], key).unwrap()
+            }
+        };
+        let name = ServerName::try_from("localhost").unwrap();
+        let client = ClientConnection::new(Arc::new(config), name).unwrap();
+        StreamOwned::new(client, socket(self.address()))
+    }
+
+    fn connect(&self, issued: Option<&Issued>) -> Connection {
+        Connection::over(self.tls(issued))
+    }
+
+    fn admin(&self) -> Connection {
+        self.connect(Some(&self.admin))
+    }
+
+    fn token(&self, grant: Grant) -> (String, String) {
+        let key = self.directory.create_key("job", grant).unwrap();
+        // The server reads the registry again at the next change over the wire.
+        let mut admin = self.admin();
+        let made = admin.post("/jackdaw/keys", r#"{"Name":"other"}"#);
+        assert_eq!(made.status, 200, "{}", made.text());
+        let body = json!({ "ApiKey": key }).to_string();
+        let answer = self.connect(None).post("/jackdaw/token", &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let token = answer.json()["Token"].as_str().unwrap().to_owned();
+        assert!(token.starts_with("jdk_t_"));
+        let id = key.split('_').nth(1).unwrap().to_owned();
+        (id, format!("Authorization: Bearer {token}\r\n"))
+    }
+}
+
+#[test]
+fn who_comes_without_a_registered_certificate_is_told_so_and_reads_only_what_is_for_anyone() {
+    let place = start();
+    let version = place.connect(None).get("/build/version");
+    assert_eq!(
+        (version.status, &version.json()["Secured"]),
+        (200, &json!(true))
+    );
+    let refused = place.connect(None).get("/databases");
+    assert_eq!(refused.status, 403);
+    assert!(refused.text().contains("neither"), "{}", refused.text());
+
+    let stranger = tempfile_directory("stranger");
+    let other = SecurityDirectory::create(&stranger, &["x".to_owned()], &Settings::default());
+    let foreign = other
+        .unwrap()
+        .issue_client("admin", grant("ClusterAdmin"), 1)
+        .unwrap();
+    let refused = place.connect(Some(&foreign)).get("/databases");
+    assert_eq!(refused.status, 403);
+    assert!(
+        refused.text().contains("not registered"),
+        "{}",
+        refused.text()
+    );
+    std::fs::remove_dir_all(stranger).unwrap();
+
+    let who = place.admin().get("/certificates/whoami").json();
+    assert_eq!(who["Name"], "admin");
+    assert_eq!(who["SecurityClearance"], "ClusterAdmin");
+    // Plain text on the port of TLS is no way in.
+    let mut plain = Connection::open(place.address());
+    plain.send(b"GET /build/version HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    plain.read_to_end();
+}
+
+fn tempfile_directory(name: &str) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("jackdaw-secured-{name}-{}", std::process::id()))
+}
+
+#[test]
+fn every_route_answers_every_role_as_the_matrix_says() {
+    let place = start();
+    let created = place
+        .admin()
+        .put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
+    assert_eq!(created.status, 201, "{}", created.text());
+    let issue = |grant| Some(place.directory.issue_client("somebody", grant, 1).unwrap());
+    let bogus = "Authorization: Bearer jdk_t_bogus\r\n";
+    let roles = [
+        (None, ""),
+        (None, bogus),
+        (issue(user("other", "Admin")), ""),
+        (issue(user("db1", "Read")), ""),
+        (issue(user("db1", "ReadWrite")), ""),
+        (issue(user("DB1", "Admin")), ""),
+        (issue(grant("Operator")), ""),
+        (issue(grant("ClusterAdmin")), ""),
+    ];
+    // Makes the server read what was registered in its directory.
+    place.admin().post("/jackdaw/keys", r#"{"Name":"other"}"#);
+    let rows: Vec<Vec<&str>> = MATRIX
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert!(rows.len() > 100);
+    for (slot, (issued, header)) in roles.iter().enumerate() {
+        let mut connection = place.connect(issued.as_ref());
+        for row in &rows {
+            let (verb, pattern) = (row[roles.len()], row[roles.len() + 1]);
+            // Two never end, and the third answers 401 to what is no key.
+            let other = [
+                "/jackdaw/live",
+                "/databases/*/jackdaw/feed",
+                "/jackdaw/token",
+            ];
+            if other.contains(&pattern) && row[slot] == "+" {
+                continue;
+            }
+            let path = pattern.replace('*', "db1").replace('$', "x") + "?name=db1";
+            let answer = connection.exchange(verb, &path, header, b"");
+            let allowed = !matches!(answer.status, 401 | 403);
+            let expected = row[slot];
+            let found = if allowed {
+                "+".to_owned()
+            } else {
+                answer.status.to_string()
+            };
+            assert_eq!(
+                found,
+                expected,
+                "role {slot}: {verb} {path}: {}",
+                answer.text()
+            );
+            if answer.header("connection") == Some("close") {
+                connection = place.connect(issued.as_ref());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_user_sees_only_the_databases_that_are_theirs_and_multi_get_stays_inside() {
+    let place = start();
+    for name in ["mine", "theirs"] {
+        let body = json!({ "DatabaseName": name }).to_string();
+        place
+            .admin()
+            .put(&format!("/admin/databases?name={name}"), &body);
+    }
+    let (_, header) = place.token(user("mine", "Read"));
+    let mut connection = place.connect(None);
+    let mut ask = |method: &str, path: &str, body: &str| {
+        connection.exchange(method, path, &header, body.as_bytes())
+    };
+    let names = ask("GET", "/databases?namesOnly=true", "").json();
+    assert_eq!(names["Databases"], json!(["mine"]));
+    let there = ask("GET", "/databases/theirs/stats", "");
+    let absent = ask("GET", "/databases/absent/stats", "");
+    assert_eq!((there.status, absent.status), (403, 403));
+    assert_eq!(there.text().replace("theirs", "absent"), absent.text());
+    let inner = |url: &str, method: &str| {
+        json!({ "Requests": [{ "Url": url, "Method": method }] }).to_string()
+    };
+    let path = "/databases/mine/multi_get";
+    for (url, method, status) in [
+        ("/databases/mine/stats", "GET", 200),
+        ("/databases/theirs/stats", "GET", 400),
+        ("/databases/mine/docs?id=a", "DELETE", 403),
+        ("/databases", "GET", 400),
+    ] {
+        let answer = ask("POST", path, &inner(url, method)).json();
+        assert_eq!(answer["Results"][0]["StatusCode"], status, "{url}");
+    }
+}
+
+#[test]
+fn what_is_taken_back_ends_open_streams_and_counts_at_once() {
+    let place = start_with(|config| config.live_period = std::time::Duration::from_secs(60));
+    let (id, header) = place.token(grant("Operator"));
+    let mut stream = place.connect(None);
+    stream
+        .send(format!("GET /jackdaw/live HTTP/1.1\r\nHost: localhost\r\n{header}\r\n").as_bytes());
+    assert_eq!(stream.read_head().status, 200);
+    stream.read_chunk();
+    let mut other = place.connect(None);
+    assert_eq!(
+        other.exchange("GET", "/databases", &header, b"").status,
+        200
+    );
+    let removed = place.admin().delete(&format!("/jackdaw/keys?id={id}"));
+    assert_eq!(removed.json()["TokensEnded"], 1);
+    assert!(stream.is_closed());
+    assert_eq!(
+        other.exchange("GET", "/databases", &header, b"").status,
+        401
+    );
+
+    // By the file alone, as the command line does it.
+    let operator = place
+        .directory
+        .issue_client("o", grant("Operator"), 1)
+        .unwrap();
+    place.admin().post("/jackdaw/keys", r#"{"Name":"other"}"#);
+    let mut stream = place.connect(Some(&operator));
+    stream.send(b"GET /jackdaw/live HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_eq!(stream.read_head().status, 200);
+    stream.read_chunk();
+    let registry = place.directory.registry().unwrap();
+    let found = registry
+        .certificates
+        .iter()
+        .find(|one| one.name == "o")
+        .unwrap();
+    let started = std::time::Instant::now();
+    place.directory.remove(&found.thumbprint).unwrap();
+    assert!(stream.is_closed());
+    assert!(
+        started.elapsed().as_millis() < 1500,
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[test]
+fn tokens_are_renewed_and_ended_by_their_owner_and_wrong_keys_are_slowed_down() {
+    let place = start();
+    let (_, header) = place.token(grant("Operator"));
+    let mut connection = place.connect(None);
+    let renewed = connection.exchange("POST", "/jackdaw/token/renew", &header, b"");
+    let new = format!(
+        "Authorization: Bearer {}\r\n",
+        renewed.json()["Token"].as_str().unwrap()
+    );
+    assert_eq!(
+        connection
+            .exchange("DELETE", "/jackdaw/token", &new, b"")
+            .status,
+        204
+    );
+    assert_eq!(
+        connection.exchange("GET", "/databases", &new, b"").status,
+        401
+    );
+    assert_eq!(
+        connection
+            .exchange("GET", "/databases", &header, b"")
+            .status,
+        200
+    );
+    let wrong = r#"{"ApiKey":"jdk_0123_wrong"}"#;
+    for _ in 0..5 {
+        assert_eq!(connection.post("/jackdaw/token", wrong).status, 401);
+    }
+    let slowed = connection.post("/jackdaw/token", wrong);
+    assert_eq!(slowed.status, 429);
+    assert!(slowed.header("retry-after").is_some());
+    assert_eq!(
+        connection
+            .exchange("GET", "/databases", &header, b"")
+            .status,
+        200
+    );
+}
+
+#[test]
+fn an_operator_makes_certificates_but_no_administrators() {
+    let place = start();
+    let operator = place
+        .directory
+        .issue_client("o", grant("Operator"), 1)
+        .unwrap();
+    let mut admin = place.admin();
+    let made = admin.post(
+        "/admin/certificates",
+        r#"{"Name":"u","SecurityClearance":"ValidUser"}"#,
+    );
+    assert_eq!(made.status, 200, "{}", made.text());
+    assert!(made.body.starts_with(b"PK"));
+    let mut connection = place.connect(Some(&operator));
+    let body = r#"{"Name":"evil","SecurityClearance":"ClusterAdmin","Permissions":{}}"#;
+    for path in ["/admin/certificates", "/jackdaw/keys"] {
+        assert_eq!(connection.post(path, body).status, 403, "{path}");
+    }
+    let list = connection
+        .get("/admin/certificates?metadataOnly=true")
+        .json();
+    let of = |name: &str| {
+        let mut all = list["Results"].as_array().unwrap().iter();
+        let found = all.find(|one| one["Name"] == name).unwrap();
+        found["Thumbprint"].as_str().unwrap().to_owned()
+    };
+    let path = |name: &str| format!("/admin/certificates?thumbprint={}", of(name));
+    assert_eq!(connection.delete(&path("admin")).status, 403);
+    assert_eq!(connection.delete(&path("u")).status, 204);
+    assert_eq!(connection.get(&path("u")).status, 404);
+    let strange = r#"{"Name":"x","SecurityClearance":"King"}"#;
+    assert_eq!(connection.post("/admin/certificates", strange).status, 400);
+}
+
+#[test]
+fn a_new_server_certificate_is_served_without_a_restart() {
+    let mut place = start();
+    let elsewhere = tempfile_directory("replaced");
+    let hosts = ["localhost".to_owned(), "test.local".to_owned()];
+    let other = SecurityDirectory::create(&elsewhere, &hosts, &Settings::default()).unwrap();
+    let pem = std::fs::read(other.path().join("server.pem")).unwrap();
+    let replace = |text: String| json!({ "Certificate": text }).to_string();
+    let mut admin = place.admin();
+    let path = "/admin/certificates/replace-cluster-cert";
+    let refused = admin.post(path, &replace("AQIDBA==".to_owned()));
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused
+            .text()
+            .contains("Unable to load the provided certificate")
+    );
+    use base64::Engine as _;
+    let encoded = base64::engine::general_purpose::STANDARD.encode(pem);
+    assert_eq!(admin.post(path, &replace(encoded)).status, 204);
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_file(other.authority_path()).unwrap())
+        .unwrap();
+    place.roots = Arc::new(roots);
+    assert_eq!(place.admin().get("/certificates/whoami").status, 200);
+    assert_eq!(admin.get("/certificates/whoami").status, 200);
+    std::fs::remove_dir_all(elsewhere).unwrap();
+}
+
+#[test]
+fn audited_requests_leave_one_line_each_and_others_none() {
+    let place = start();
+    let mut admin = place.admin();
+    let path = place.directory.audit_path();
+    let created = admin.put("/admin/databases?name=a", r#"{"DatabaseName":"a"}"#);
+    assert_eq!(created.status, 201);
+    admin.get("/databases");
+    let failed = admin.put("/admin/databases?name=a", r#"{"DatabaseName":"a"}"#);
+    assert!(failed.status >= 400);
+    place.connect(None).put("/admin/databases?name=%0Ab", "{}");
+    assert_eq!(verify_audit(&path).unwrap(), 3);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |slot: usize| (lines[slot]["Who"].clone(), lines[slot]["Status"].clone());
+    assert_eq!(of(0), (json!("admin"), json!(201)));
+    assert_eq!(of(1), (json!("admin"), json!(failed.status)));
+    assert_eq!(of(2), (json!("?"), json!(403)));
+}
+
+#[test]
+fn other_names_and_pages_of_other_sites_are_refused() {
+    let (_running, mut connection) = support::start_with_database();
+    let mut ask = |method: &str, host: &str, more: &str| {
+        let path = "/databases/db1/docs?id=a";
+        let text = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n{more}\r\n{{}}"
+        );
+        connection.send(text.as_bytes());
+        connection.read(false).status
+    };
+    assert_eq!(ask("PUT", "test.local", ""), 201);
+    assert_eq!(ask("PUT", "127.0.0.1", "Origin: http://127.0.0.1\r\n"), 201);
+    assert_eq!(ask("PUT", "evil.example", ""), 421);
+    assert_eq!(
+        ask("PUT", "127.0.0.1", "Origin: http://evil.example\r\n"),
+        403
+    );
+    assert_eq!(
+        ask("PUT", "127.0.0.1", "Sec-Fetch-Site: cross-site\r\n"),
+        403
+    );
+    assert_eq!(ask("PUT", "127.0.0.1", "Content-Type: text/plain\r\n"), 415);
+    assert_eq!(ask("PUT", "127.0.0.1\r\nHost: 127.0.0.1", ""), 400);
+}
