@@ -184,7 +184,8 @@ fn bodies_beyond_the_limit_are_413_before_they_are_read() {
         connection.put("/admin/databases?name=db1", "{}").status,
         201
     );
-    let head = format!("PUT {DOCS}?id=big HTTP/1.1\r\nHost: x\r\nContent-Length: 100001\r\n\r\n");
+    let head =
+        format!("PUT {DOCS}?id=big HTTP/1.1\r\nHost: test.local\r\nContent-Length: 100001\r\n\r\n");
     connection.send(head.as_bytes());
     let answer = connection.read(false);
     assert_eq!(answer.status, 413);
@@ -196,8 +197,9 @@ fn bodies_beyond_the_limit_are_413_before_they_are_read() {
     );
 
     let mut connection = Connection::open(running.address());
-    let head =
-        format!("PUT {DOCS}?id=big HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let head = format!(
+        "PUT {DOCS}?id=big HTTP/1.1\r\nHost: test.local\r\nTransfer-Encoding: chunked\r\n\r\n"
+    );
     connection.send(head.as_bytes());
     for _ in 0..30 {
         connection.send(b"1000\r\n");
@@ -282,8 +284,9 @@ fn a_sender_that_stalls_or_leaves_holds_nothing_up() {
         201
     );
     let mut slow = Connection::open(running.address());
-    let head =
-        format!("PUT {DOCS}?id=slow HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{{\"a\"");
+    let head = format!(
+        "PUT {DOCS}?id=slow HTTP/1.1\r\nHost: test.local\r\nContent-Length: 10\r\n\r\n{{\"a\""
+    );
     slow.send(head.as_bytes());
     assert_eq!(slow.read(false).status, 408);
     let mut gone = Connection::open(running.address());

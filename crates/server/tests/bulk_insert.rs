@@ -18,8 +18,9 @@ fn chunk(connection: &mut Connection, bytes: &[u8]) {
 }
 
 fn begin(connection: &mut Connection, headers: &str) {
-    let head =
-        format!("POST {PATH} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n{headers}\r\n");
+    let head = format!(
+        "POST {PATH} HTTP/1.1\r\nHost: test.local\r\nTransfer-Encoding: chunked\r\n{headers}\r\n"
+    );
     connection.send(head.as_bytes());
 }
 

@@ -80,7 +80,7 @@ fn a_reader_that_leaves_in_the_middle_holds_nothing_up() {
     let (mut server, mut connection) = start_with_database();
     store(&mut connection, 4000, 1000);
     let mut leaver = server.connect();
-    leaver.send(b"GET /databases/db1/streams/docs HTTP/1.1\r\nHost: x\r\n\r\n");
+    leaver.send(b"GET /databases/db1/streams/docs HTTP/1.1\r\nHost: test.local\r\n\r\n");
     leaver.read_head();
     assert!(!leaver.read_chunk().is_empty());
     drop(leaver);
@@ -101,7 +101,7 @@ fn live_numbers_come_at_once_and_again_until_the_server_stops() {
     );
     store(&mut connection, 5, 1);
     let mut watcher = server.connect();
-    watcher.send(b"GET /jackdaw/live HTTP/1.1\r\nHost: x\r\n\r\n");
+    watcher.send(b"GET /jackdaw/live HTTP/1.1\r\nHost: test.local\r\n\r\n");
     let head = watcher.read_head();
     assert_eq!(
         head.header("content-type"),
