@@ -13,8 +13,8 @@ use crate::{process, repository};
 
 /// Set by CI: a suite whose tools are missing is then a failure.
 const CI_VARIABLE: &str = "CI";
-const SECURED_EXAMPLE: &str = "examples/python/secured.py";
 const PYTHON_EXAMPLE: &str = "examples/python/albums.py";
+const SECURED_EXAMPLE: &str = "examples/python/secured.py";
 
 /// Where things are, and what was asked for.
 struct Context {
@@ -150,6 +150,7 @@ fn secured(context: &Context, python: &Path) -> Result<()> {
     let security = server.directory.join("security");
     let mut script = Command::new(python);
     script
+        .env("PYTHONDONTWRITEBYTECODE", "1")
         .arg(context.root.join(SECURED_EXAMPLE))
         .arg(&server.url)
         .arg(security.join("admin.pem"))

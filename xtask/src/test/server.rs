@@ -5,6 +5,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,9 @@ use crate::process;
 const ADDRESS_MARK: &str = "Clients: ";
 /// How long a server may take to flush and close.
 const STOP_TIME: Duration = Duration::from_secs(20);
+
+/// Servers started by this process, each with a directory of its own.
+static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// Stopped when dropped.
 pub(crate) struct Server {
@@ -58,7 +62,8 @@ impl Server {
         ];
         process::run(&mut process::cargo_in(root, &build))?;
         let target = process::target_directory(root)?;
-        let directory = target.join(format!("test-data-{}", std::process::id()));
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let directory = target.join(format!("test-data-{}-{number}", std::process::id()));
         let binary = target.join("release/jackdaw");
         if let Some(first) = first {
             process::run(Command::new(&binary).args(first).arg(&directory))?;
