@@ -10,15 +10,14 @@ use std::sync::Arc;
 
 use jackdaw_database::{DatabaseOptions, DatabaseSet};
 use jackdaw_io::{MemoryVfs, Vfs};
-use jackdaw_server::{Running, Server, ServerConfig};
+use jackdaw_server::{Running, Server};
 use support::Connection;
 
 fn start(is_in_memory: bool) -> (Arc<dyn Vfs>, Running, Connection) {
     let vfs: Arc<dyn Vfs> = MemoryVfs::new();
     let options = DatabaseOptions::default();
     let set = DatabaseSet::open(Arc::clone(&vfs), Path::new("/data"), options).unwrap();
-    let mut config = ServerConfig::default();
-    config.listen = "127.0.0.1:0".parse().unwrap();
+    let mut config = support::config();
     config.is_in_memory = is_in_memory;
     let running = Server::start(config, Arc::new(set)).unwrap();
     let mut connection = Connection::open(running.address());
