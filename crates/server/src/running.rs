@@ -5,7 +5,7 @@
 //!
 //! Threads: a tokio runtime with workers for connections and a bounded pool for long reads.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,11 +70,9 @@ impl Server {
     /// See [`StartError`]; no thread and no socket is left behind.
     pub fn start(config: ServerConfig, databases: Arc<DatabaseSet>) -> Result<Running, StartError> {
         let listen = config.listen;
-        let tcp_listen = config.tcp_listen.unwrap_or_else(|| match config.security {
-            None => SocketAddr::new(listen.ip(), 0),
-            // Nothing is encrypted there, so a secured server serves nobody over it.
-            Some(_) => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0),
-        });
+        let tcp_listen = config
+            .tcp_listen
+            .unwrap_or_else(|| SocketAddr::new(listen.ip(), 0));
         for address in [listen, tcp_listen] {
             let is_protected = address.ip().is_loopback() || config.security.is_some();
             if !is_protected && !config.allow_unprotected_public {

@@ -1,13 +1,16 @@
 //! Proves over real sockets that a secured server lets in those who are registered and nobody else:
 //! every route with every role against the matrix in data/access.txt, certificates and tokens that
-//! are taken back under an open stream, new server certificates, the audit log, and what pages of
-//! other sites may do.
+//! are taken back under an open stream, each protocol besides plain requests, new server
+//! certificates, the audit log, and what pages of other sites may do.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use jackdaw_server::{Grant, Issued, SecurityDirectory, ServerConfig, Settings, verify_audit};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -66,7 +69,11 @@ impl Place {
         self.server.address()
     }
 
-    fn tls(&self, issued: Option<&Issued>) -> StreamOwned<ClientConnection, std::net::TcpStream> {
+    fn tls(
+        &self,
+        address: SocketAddr,
+        issued: Option<&Issued>,
+    ) -> StreamOwned<ClientConnection, std::net::TcpStream> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -82,23 +89,40 @@ impl Place {
         };
         let name = ServerName::try_from("localhost").unwrap();
         let client = ClientConnection::new(Arc::new(config), name).unwrap();
-        StreamOwned::new(client, socket(self.address()))
+        StreamOwned::new(client, socket(address))
     }
 
     fn connect(&self, issued: Option<&Issued>) -> Connection {
-        Connection::over(self.tls(issued))
+        Connection::over(self.tls(self.address(), issued))
     }
 
     fn admin(&self) -> Connection {
         self.connect(Some(&self.admin))
     }
 
+    /// A certificate that the server knows already.
+    fn issue(&self, name: &str, grant: Grant) -> Issued {
+        let issued = self.directory.issue_client(name, grant, 1).unwrap();
+        self.read_registry();
+        issued
+    }
+
+    /// Makes the server read what was registered in its directory.
+    fn read_registry(&self) {
+        let made = self.admin().post("/jackdaw/keys", r#"{"Name":"other"}"#);
+        assert_eq!(made.status, 200, "{}", made.text());
+    }
+
+    fn create_database(&self, name: &str) {
+        let body = json!({ "DatabaseName": name }).to_string();
+        let path = format!("/admin/databases?name={name}");
+        let created = self.admin().put(&path, &body);
+        assert_eq!(created.status, 201, "{}", created.text());
+    }
+
     fn token(&self, grant: Grant) -> (String, String) {
         let key = self.directory.create_key("job", grant).unwrap();
-        // The server reads the registry again at the next change over the wire.
-        let mut admin = self.admin();
-        let made = admin.post("/jackdaw/keys", r#"{"Name":"other"}"#);
-        assert_eq!(made.status, 200, "{}", made.text());
+        self.read_registry();
         let body = json!({ "ApiKey": key }).to_string();
         let answer = self.connect(None).post("/jackdaw/token", &body);
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -248,7 +272,7 @@ fn a_user_sees_only_the_databases_that_are_theirs_and_multi_get_stays_inside() {
 
 #[test]
 fn what_is_taken_back_ends_open_streams_and_counts_at_once() {
-    let place = start_with(|config| config.live_period = std::time::Duration::from_secs(60));
+    let place = start_with(|config| config.live_period = Duration::from_secs(60));
     let (id, header) = place.token(grant("Operator"));
     let mut stream = place.connect(None);
     stream
@@ -292,6 +316,122 @@ fn what_is_taken_back_ends_open_streams_and_counts_at_once() {
         "{:?}",
         started.elapsed()
     );
+}
+
+/// One message of a web socket.
+fn message(socket: &mut Connection) -> String {
+    let head = socket.read_bytes(2);
+    assert_eq!(head[0], 0x81, "a whole text frame");
+    let length = match head[1] {
+        126 => {
+            let long = socket.read_bytes(2);
+            usize::from(u16::from_be_bytes([long[0], long[1]]))
+        }
+        short => usize::from(short),
+    };
+    String::from_utf8(socket.read_bytes(length)).unwrap()
+}
+
+#[test]
+fn the_feed_and_the_web_socket_take_tokens_and_certificates_and_end_with_a_token() {
+    let place = start_with(|config| config.heartbeat = Duration::from_secs(60));
+    place.create_database("db1");
+    let (id, token) = place.token(user("db1", "Read"));
+    let stranger = place.issue("stranger", user("other", "Admin"));
+    let reader = place.issue("reader", user("db1", "Read"));
+    let bogus = "Authorization: Bearer jdk_t_bogus\r\n";
+    let open = |path: &str, more: &str, header: &str, issued: Option<&Issued>| {
+        let mut connection = place.connect(issued);
+        let head = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}{header}\r\n");
+        connection.send(head.as_bytes());
+        let status = connection.read_head().status;
+        (status, connection)
+    };
+    let upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let (feed, changes) = ("/databases/db1/jackdaw/feed", "/databases/db1/changes");
+    for (path, more, status) in [(feed, "", 200), (changes, upgrade, 101)] {
+        assert_eq!(open(path, more, "", None).0, 403, "{path}");
+        assert_eq!(open(path, more, bogus, None).0, 401, "{path}");
+        assert_eq!(open(path, more, "", Some(&stranger)).0, 403, "{path}");
+        assert_eq!(open(path, more, "", Some(&reader)).0, status, "{path}");
+        // A token that is not valid is no better for the certificate beside it.
+        assert_eq!(open(path, more, bogus, Some(&reader)).0, 401, "{path}");
+    }
+    let (_, mut feed) = open(feed, "", &token, None);
+    let (_, mut socket) = open(changes, upgrade, &token, None);
+    feed.read_chunk();
+    assert!(message(&mut socket).contains("TopologyChange"));
+    let watch = br#"{"CommandId":1,"Command":"watch-docs","Param":null}"#;
+    let mut frame = vec![0x81, 0x80 | u8::try_from(watch.len()).unwrap(), 0, 0, 0, 0];
+    frame.extend_from_slice(watch);
+    socket.send(&frame);
+    assert!(message(&mut socket).contains("Confirm"));
+    place.admin().put("/databases/db1/docs?id=users/1", "{}");
+    let told = String::from_utf8(feed.read_chunk()).unwrap();
+    assert!(told.contains("users/1"), "{told}");
+    assert!(message(&mut socket).contains("users/1"));
+
+    let removed = place.admin().delete(&format!("/jackdaw/keys?id={id}"));
+    assert_eq!(removed.json()["TokensEnded"], 1);
+    assert!(feed.is_closed());
+    assert!(socket.is_closed());
+}
+
+#[test]
+fn subscriptions_are_served_over_tls_to_certificates_until_they_are_taken_back() {
+    let place = start();
+    place.create_database("db1");
+    let mut admin = place.admin();
+    let document = r#"{"@metadata":{"@collection":"Users"}}"#;
+    admin.put("/databases/db1/docs?id=users/1", document);
+    let subscription = r#"{"Name":"all","Query":"from Users"}"#;
+    let created = admin.put("/databases/db1/subscriptions", subscription);
+    assert_eq!(created.status, 201, "{}", created.text());
+    // Clients compare the certificate with that of the connection.
+    let info = admin.get("/info/remote-task/tcp?database=db1&remote-task=all");
+    let address = place.server.tcp_address();
+    let pem = place.directory.path().join("server.pem");
+    let own = CertificateDer::from_pem_file(pem).unwrap();
+    assert_eq!(info.json()["Certificate"], json!(BASE64.encode(&own)));
+    let url = format!("tcp://test.local:{}", address.port());
+    assert_eq!(info.json()["Url"], json!(url));
+
+    let stranger = place.issue("stranger", user("other", "Admin"));
+    let reader = place.issue("reader", user("db1", "Read"));
+    let hello = json!({
+        "DatabaseName": "db1", "Operation": "Subscription", "OperationVersion": 53000,
+        "LicensedFeatures": null,
+    });
+    let dial = |issued: Option<&Issued>| {
+        let mut connection = Connection::over(place.tls(address, issued));
+        connection.send(hello.to_string().as_bytes());
+        connection
+    };
+    for issued in [None, Some(&stranger)] {
+        let told = dial(issued).read_to_end();
+        let told = String::from_utf8(told).unwrap();
+        assert!(told.contains("AuthorizationFailed"), "{told}");
+    }
+    let mut plain = Connection::open(address);
+    plain.send(hello.to_string().as_bytes());
+    assert!(!plain.read_to_end().contains(&b'{'));
+
+    let mut worker = dial(Some(&reader));
+    assert!(worker.read_until("}").contains(r#""Status":"Ok""#));
+    worker.send(br#"{"SubscriptionName":"all","Strategy":"OpenIfFree"}"#);
+    let told = worker.read_until(r#"{"Type":"EndOfBatch"}"#);
+    assert!(told.contains("users/1"), "{told}");
+    // By the file alone, as the command line does it.
+    let registry = place.directory.registry().unwrap();
+    let mut all = registry.certificates.iter();
+    let found = all.find(|one| one.name == "reader").unwrap();
+    place.directory.remove(&found.thumbprint).unwrap();
+    // The next thing to come without it would be a heartbeat.
+    assert!(worker.is_closed());
+    let told = dial(Some(&reader)).read_to_end();
+    let told = String::from_utf8(told).unwrap();
+    assert!(told.contains("AuthorizationFailed"), "{told}");
 }
 
 #[test]
@@ -387,8 +527,7 @@ fn a_new_server_certificate_is_served_without_a_restart() {
             .text()
             .contains("Unable to load the provided certificate")
     );
-    use base64::Engine as _;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(pem);
+    let encoded = BASE64.encode(pem);
     assert_eq!(admin.post(path, &replace(encoded)).status, 204);
     let mut roots = RootCertStore::empty();
     roots

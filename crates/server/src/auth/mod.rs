@@ -22,7 +22,7 @@ pub(crate) use attempts::Attempts;
 pub(crate) use audit::Entry;
 pub use audit::{AuditError, verify_audit};
 pub use certificate::Issued;
-pub(crate) use certificate::{Facts, Fingerprint, fingerprint};
+pub(crate) use certificate::{Facts, fingerprint};
 pub(crate) use directory::grant_from_json;
 pub use directory::{CLIENT_DAYS, SecurityDirectory, SecurityError, Settings};
 pub(crate) use gate::{Caller, Gate, Lease, Secured};

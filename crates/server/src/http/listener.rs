@@ -125,20 +125,13 @@ async fn connection(
 ) {
     // Answers are written whole; waiting to fill a packet would only add latency.
     drop(stream.set_nodelay(true));
-    let mut caller = Caller {
-        peer,
-        certificate: None,
-    };
     let Some(tls) = &shared.tls else {
-        return serve_http1(shared, stream, caller, stop).await;
+        return serve_http1(shared, stream, Caller::unproven(peer), stop).await;
     };
-    let shaken = tokio::time::timeout(shared.config.handshake_timeout, tls.accept(stream));
-    let (stream, certificate) = match shaken.await {
-        Ok(Ok(shaken)) => shaken,
-        Ok(Err(error)) => return tracing::debug!(%peer, %error, "the handshake failed"),
-        Err(_) => return tracing::debug!(%peer, "the handshake took too long"),
+    let timeout = shared.config.handshake_timeout;
+    let Some((stream, caller)) = tls.accept(stream, peer, timeout).await else {
+        return;
     };
-    caller.certificate = certificate;
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
         serve_http2(shared, stream, caller, stop).await;
     } else {

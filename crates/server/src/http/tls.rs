@@ -1,14 +1,17 @@
 //! TLS: the server's certificate, and what a client's certificate proves.
 //!
-//! `listener` hands each accepted socket to [`Tls::accept`]. Any certificate that a client owns is
-//! taken in the handshake, and none is needed: who its owner is, and whether that suffices, is
-//! decided for each request by `auth`, so that a client is told in words why it is refused.
+//! `listener` hands each accepted socket to [`Tls::accept`], and so does that of subscriptions. Any
+//! certificate that a client owns is taken in the handshake, and none is needed: who its owner is,
+//! and whether that suffices, is decided for each request by `auth`, so that a client is told in
+//! words why it is refused.
 //! Nobody's chain counts; a certificate is known by its fingerprint. Versions are TLS 1.3 and 1.2,
 //! and only suites that rustls still offers.
 //!
 //! Invariant: the certificate is only believed of a client that signed the handshake with its key.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms};
@@ -20,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::auth::{Facts, Fingerprint, SecurityDirectory, SecurityError, fingerprint};
+use crate::auth::{Caller, Facts, SecurityDirectory, SecurityError, fingerprint};
 
 /// Protocols that are offered, best first.
 const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
@@ -35,6 +38,8 @@ pub(crate) struct Tls {
 struct Identity {
     config: Arc<ServerConfig>,
     hosts: Vec<String>,
+    /// Without its chain.
+    certificate: CertificateDer<'static>,
 }
 
 impl Tls {
@@ -64,17 +69,35 @@ impl Tls {
         self.current().hosts
     }
 
-    /// Shakes hands, and gives the fingerprint of the client's certificate when it has one.
-    pub(super) async fn accept(
+    /// The server's certificate as DER, by which clients know it again.
+    pub(crate) fn certificate(&self) -> CertificateDer<'static> {
+        self.current().certificate
+    }
+
+    /// Shakes hands within `timeout`, and gives what the client proves. `None` when that fails:
+    /// there is nobody to tell.
+    pub(crate) async fn accept(
         &self,
         stream: TcpStream,
-    ) -> std::io::Result<(TlsStream<TcpStream>, Option<Fingerprint>)> {
+        peer: SocketAddr,
+        timeout: Duration,
+    ) -> Option<(TlsStream<TcpStream>, Caller)> {
         let acceptor = TlsAcceptor::from(self.current().config);
-        let stream = acceptor.accept(stream).await?;
+        let stream = match tokio::time::timeout(timeout, acceptor.accept(stream)).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                tracing::debug!(%peer, %error, "the handshake failed");
+                return None;
+            }
+            Err(_) => {
+                tracing::debug!(%peer, "the handshake took too long");
+                return None;
+            }
+        };
         let certificates = stream.get_ref().1.peer_certificates();
         let first = certificates.and_then(<[_]>::first);
         let certificate = first.map(|der| fingerprint(der));
-        Ok((stream, certificate))
+        Some((stream, Caller { peer, certificate }))
     }
 }
 
@@ -91,6 +114,7 @@ fn identity_of(pem: &[u8]) -> Result<Identity, SecurityError> {
         return Err(unusable("there is no certificate in the file".to_owned()));
     };
     let hosts = Facts::read(first)?.hosts;
+    let certificate = first.clone();
     let key = PrivateKeyDer::from_pem_slice(pem);
     let key = key.map_err(|_| unusable("there is no private key in the file".to_owned()))?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -105,6 +129,7 @@ fn identity_of(pem: &[u8]) -> Result<Identity, SecurityError> {
     Ok(Identity {
         config: Arc::new(config),
         hosts,
+        certificate,
     })
 }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::asked::Asked;
 use super::cluster::NODE_TAG;
 use super::{failure, input, now};
+use crate::auth::base64_of;
 use crate::http::{Call, Outcome, Reply};
 use crate::subscriptions::sample;
 use crate::wire::{WireError, kind};
@@ -435,11 +436,6 @@ pub(super) fn delete_task(call: &Call) -> Outcome {
 
 /// `GET /info/tcp` and `GET /databases/*/info/tcp`
 pub(super) fn tcp(call: &Call) -> Outcome {
-    if call.shared.tls.is_some() {
-        let message = "This version has no subscriptions over TLS: follow changes over \
-                       /databases/{db}/jackdaw/feed, or use a server without certificates.";
-        return Err(WireError::new(kind::NOT_SUPPORTED, message));
-    }
     // The host that the client reached this server by, and the other port.
     let own = call.own_url();
     let host = own.split_once("://").map_or(own.as_str(), |(_, host)| host);
@@ -448,9 +444,12 @@ pub(super) fn tcp(call: &Call) -> Outcome {
         _ => host,
     };
     let url = format!("tcp://{host}:{}", call.shared.tcp_address.port());
+    // Clients compare it with that of the connection, also with that of the web socket.
+    let tls = call.shared.tls.as_ref();
+    let certificate = tls.map(|tls| base64_of(&tls.certificate()));
     Ok(Reply::value(&json!({
         "Url": url,
-        "Certificate": null,
+        "Certificate": certificate,
         "NodeTag": NODE_TAG,
         "ServerId": call.shared.server_id,
         "Urls": [url],

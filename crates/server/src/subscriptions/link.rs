@@ -7,8 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Longest object of a client, in bytes.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
@@ -29,15 +28,19 @@ pub(super) enum LinkError {
     Garbage(String),
 }
 
+/// A socket, bare or under TLS.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
 /// A connection.
 pub(super) struct Link {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     framer: Framer,
     stall_timeout: Duration,
 }
 
 impl Link {
-    pub(super) fn new(stream: TcpStream, stall_timeout: Duration) -> Link {
+    pub(super) fn new(stream: Box<dyn Stream>, stall_timeout: Duration) -> Link {
         Link {
             stream,
             framer: Framer::default(),
@@ -75,7 +78,12 @@ impl Link {
     /// Sends bytes that are ASCII already.
     pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
         for piece in bytes.chunks(PIECE_BYTES) {
-            let sent = tokio::time::timeout(self.stall_timeout, self.stream.write_all(piece)).await;
+            let written = async {
+                self.stream.write_all(piece).await?;
+                // TLS keeps the last record back until it is asked.
+                self.stream.flush().await
+            };
+            let sent = tokio::time::timeout(self.stall_timeout, written).await;
             sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
                 .map_err(|error| match error.kind() {
                     io::ErrorKind::TimedOut => LinkError::Slow(self.stall_timeout),
@@ -94,7 +102,7 @@ impl Link {
 
     /// Ends the sending side, so that what was sent arrives before the end.
     pub(super) async fn close(mut self) {
-        drop(self.stream.shutdown().await);
+        drop(tokio::time::timeout(self.stall_timeout, self.stream.shutdown()).await);
     }
 }
 

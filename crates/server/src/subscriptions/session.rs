@@ -3,11 +3,16 @@
 //! The client opens with the version it speaks and names its subscription. From then on the server
 //! sends batches and waits for the acknowledgement of each before it sends the next; what was
 //! acknowledged is stored before it is confirmed. Silence is broken by heartbeats.
+//!
+//! On a secured server the connection is TLS, the client proves who it is by its certificate, and
+//! the session ends when that would not be let in any more.
 
+use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::HeaderMap;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_database::{
     BatchLimits, Database, Etag, FollowQuery, QueryError, Subscription, WriteError,
@@ -19,8 +24,8 @@ use tokio::sync::{oneshot, watch};
 use super::batch::{self, BatchError};
 use super::desk::{Entry, Reader, Seat, Seated, Strategy};
 use super::farewell::Farewell;
-use super::link::{Link, LinkError};
-use crate::auth::{Access, Clearance, Needs, decide};
+use super::link::{Link, LinkError, Stream};
+use crate::auth::{Access, Caller, Clearance, Lease, Needs, decide};
 use crate::routes::{read_failure, write_failure};
 use crate::shared::Shared;
 use crate::wire::{WireError, kind};
@@ -43,6 +48,11 @@ const BATCH_BYTES: usize = 4 << 20;
 const SCANNED_AT_ONCE: usize = 16_384;
 /// Etags passed without a document of the subscription after which that is stored.
 const PASSED_AT_ONCE: u64 = 10_000;
+/// What a client needs in its database.
+const NEEDS: Needs = Needs {
+    clearance: Clearance::ValidUser,
+    access: Access::Read,
+};
 
 /// Why a session ended.
 enum End {
@@ -69,8 +79,11 @@ impl From<WireError> for End {
 /// Serves one connection to its end.
 pub(super) async fn run(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr) {
     drop(stream.set_nodelay(true));
+    let Some((stream, caller)) = accept(&shared, stream, peer).await else {
+        return;
+    };
     let mut link = Link::new(stream, shared.config.stall_timeout);
-    let Err(end) = serve(&shared, &mut link, peer).await else {
+    let Err(end) = serve(&shared, &mut link, caller).await else {
         return link.close().await;
     };
     match end {
@@ -86,15 +99,50 @@ pub(super) async fn run(shared: Arc<Shared>, stream: TcpStream, peer: SocketAddr
     link.close().await;
 }
 
-async fn serve(shared: &Arc<Shared>, link: &mut Link, peer: SocketAddr) -> Result<(), End> {
-    let Some(name) = greet(link).await? else {
+/// Shakes hands where the server is secured.
+async fn accept(
+    shared: &Arc<Shared>,
+    stream: TcpStream,
+    peer: SocketAddr,
+) -> Option<(Box<dyn Stream>, Caller)> {
+    let Some(tls) = &shared.tls else {
+        return Some((Box::new(stream), Caller::unproven(peer)));
+    };
+    let timeout = shared.config.handshake_timeout;
+    let (stream, caller) = tls.accept(stream, peer, timeout).await?;
+    Some((Box::new(stream), caller))
+}
+
+async fn serve(shared: &Arc<Shared>, link: &mut Link, caller: Caller) -> Result<(), End> {
+    let Some(name) = greet(shared, link, &caller).await? else {
         return Ok(());
     };
+    let lease = Lease::new(shared, caller, &HeaderMap::new(), NEEDS, Some(name.clone()));
+    let ended = async {
+        match lease {
+            Some(lease) => lease.ended().await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        served = follow(shared, link, &name, caller.peer) => served,
+        // What was under way may be half sent: the client is told why when it connects again.
+        () = ended => Err(End::Gone),
+    }
+}
+
+/// The connection of a client that may read the database.
+async fn follow(
+    shared: &Arc<Shared>,
+    link: &mut Link,
+    name: &str,
+    peer: SocketAddr,
+) -> Result<(), End> {
     let Some(options) = link.receive_within(GREETING_TIMEOUT).await? else {
         return Ok(());
     };
     let options = Options::read(&options)?;
-    let database = open(shared, &name).await?;
+    let database = open(shared, name).await?;
     let (subscription, seat) = sit(shared, link, &database, &options, peer).await?;
     link.tell(&json!({ "Type": "ConnectionStatus", "Status": "Accepted" }))
         .await?;
@@ -118,8 +166,13 @@ async fn serve(shared: &Arc<Shared>, link: &mut Link, peer: SocketAddr) -> Resul
     session.run(link).await
 }
 
-/// Agrees on a version; gives the database that the client names, `None` when it leaves.
-async fn greet(link: &mut Link) -> Result<Option<String>, End> {
+/// Agrees on a version; gives the database that the client names and may read, `None` when it
+/// leaves or is sent away.
+async fn greet(
+    shared: &Arc<Shared>,
+    link: &mut Link,
+    caller: &Caller,
+) -> Result<Option<String>, End> {
     loop {
         let Some(hello) = link.receive_within(GREETING_TIMEOUT).await? else {
             return Ok(None);
@@ -141,12 +194,19 @@ async fn greet(link: &mut Link) -> Result<Option<String>, End> {
             .and_then(Value::as_i64)
             .unwrap_or(0);
         if VERSIONS.contains(&asked) {
+            let name = text("DatabaseName");
+            if !may_read(shared, caller, name) {
+                let message = format!("its certificate gives no access to '{name}' here.");
+                let answer = json!({ "Status": "AuthorizationFailed", "Message": message });
+                link.tell(&answer).await?;
+                return Ok(None);
+            }
             // Old versions know no features.
             let features = hello.get("LicensedFeatures").is_some_and(Value::is_object);
             let features = features.then(|| json!({ "DataCompression": false }));
             link.tell(&json!({ "Status": "Ok", "Version": asked, "LicensedFeatures": features }))
                 .await?;
-            return Ok(Some(text("DatabaseName").to_owned()));
+            return Ok(Some(name.to_owned()));
         }
         let best = VERSIONS.iter().find(|known| **known < asked);
         let best = best.copied().unwrap_or(NO_VERSION);
@@ -195,19 +255,15 @@ impl Options {
     }
 }
 
-/// Opens the database of a client that may read it.
+/// Whether the client may read a database, be it there or not.
+fn may_read(shared: &Shared, caller: &Caller, name: &str) -> bool {
+    let principal = shared.gate.identify(caller, &HeaderMap::new());
+    let principal = principal.as_deref().map_err(|unknown| *unknown);
+    decide(principal, NEEDS, Some(name)).is_ok()
+}
+
+/// Opens the database.
 async fn open(shared: &Arc<Shared>, name: &str) -> Result<Arc<Database>, End> {
-    let needs = Needs {
-        clearance: Clearance::ValidUser,
-        access: Access::Read,
-    };
-    if decide(shared.gate.everybody(), needs, Some(name)).is_err() {
-        let message = format!("You may not read the database '{name}'.");
-        return Err(End::Farewell(Farewell::Failed(
-            kind::AUTHORIZATION,
-            message,
-        )));
-    }
     let (shared, name) = (shared.clone(), name.to_owned());
     let opened = blocking(move || crate::routes::open_database(&shared, &name)).await?;
     Ok(opened?)

@@ -179,6 +179,24 @@ impl Connection {
         chunk
     }
 
+    /// Reads so many bytes.
+    pub(crate) fn read_bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.reader
+            .read_exact(&mut bytes)
+            .expect("the bytes come in time");
+        bytes
+    }
+
+    /// Reads until the text just read ends like this.
+    pub(crate) fn read_until(&mut self, end: &str) -> String {
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(end.as_bytes()) {
+            bytes.extend(self.read_bytes(1));
+        }
+        String::from_utf8(bytes).expect("the text is UTF-8")
+    }
+
     /// Reads until the other side closes, whatever it says.
     pub(crate) fn read_to_end(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
