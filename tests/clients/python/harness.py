@@ -4,9 +4,13 @@ A scenario is a function over an open store, marked with `@scenario()`. What an 
 client lacks, or does wrongly whatever the server answers, is marked with the first release that
 does it: `@scenario(since=7)`. Nothing is
 skipped otherwise: a scenario passes or fails.
+
+Against a secured server `JACKDAW_CERTIFICATE` and `JACKDAW_AUTHORITY` are the files of the
+certificate that the client shows and of the one that it trusts.
 """
 
 import importlib.metadata
+import os
 import signal
 import sys
 import time
@@ -20,6 +24,8 @@ RELEASE = importlib.metadata.version("ravendb")
 MAJOR = int(RELEASE.split(".")[0])
 # Longest time of one scenario; the usual one takes a fraction of a second.
 SECONDS_MAX = 60
+CERTIFICATE = os.environ.get("JACKDAW_CERTIFICATE")
+AUTHORITY = os.environ.get("JACKDAW_AUTHORITY")
 
 _scenarios = []
 
@@ -55,6 +61,15 @@ def equal(actual, expected):
     assert actual == expected, f"expected {expected!r}, got {actual!r}"
 
 
+def open_store(url, database):
+    store = DocumentStore(url, database)
+    if CERTIFICATE:
+        store.certificate_pem_path = CERTIFICATE
+        store.trust_store_path = AUTHORITY
+    store.initialize()
+    return store
+
+
 def run_all(url, only):
     """Runs every scenario whose name holds `only`; gives the number of failed ones."""
     chosen = [one for one in _scenarios if only in one.__name__]
@@ -80,8 +95,7 @@ def _run(url, database, function):
     signal.signal(signal.SIGALRM, too_long)
     signal.alarm(SECONDS_MAX)
     try:
-        with DocumentStore(url, database) as store:
-            store.initialize()
+        with open_store(url, database) as store:
             store.maintenance.server.send(CreateDatabaseOperation(DatabaseRecord(database)))
             try:
                 function(store)

@@ -135,7 +135,7 @@ fn python(context: &Context) -> Result<()> {
         }
         if release == "7" && context.scenario.is_empty() {
             run(&context.root.join(PYTHON_EXAMPLE), "")?;
-            secured(context, &python)?;
+            secured(context, &folder, &python)?;
         }
     }
     match failed.is_empty() {
@@ -144,18 +144,23 @@ fn python(context: &Context) -> Result<()> {
     }
 }
 
-/// The example over TLS with client certificates, against a server of its own.
-fn secured(context: &Context, python: &Path) -> Result<()> {
+/// The scenarios with the administrator's certificate, and the example of several users, over TLS
+/// against a server of their own.
+fn secured(context: &Context, folder: &Path, python: &Path) -> Result<()> {
     let server = Server::start_secured(&context.root, &["serve"])?;
     let security = server.directory.join("security");
-    let mut script = Command::new(python);
-    script
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .arg(context.root.join(SECURED_EXAMPLE))
-        .arg(&server.url)
-        .arg(security.join("admin.pem"))
-        .arg(security.join("authority.pem"));
-    process::run(&mut script)
+    let certificate = security.join("admin.pem");
+    let authority = security.join("authority.pem");
+    let with = |script: &str| {
+        let mut command = Command::new(python);
+        command.current_dir(folder).arg(context.root.join(script));
+        command.env("PYTHONDONTWRITEBYTECODE", "1").arg(&server.url);
+        command
+    };
+    let mut scenarios = with("tests/clients/python/main.py");
+    scenarios.env("JACKDAW_CERTIFICATE", &certificate);
+    process::run(scenarios.env("JACKDAW_AUTHORITY", &authority))?;
+    process::run(with(SECURED_EXAMPLE).arg(&certificate).arg(&authority))
 }
 
 /// A virtual environment with one release of the client, made once; gives its Python.

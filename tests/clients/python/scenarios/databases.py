@@ -2,8 +2,8 @@
 
 import time
 
-from harness import equal, raises, scenario
-from ravendb import DocumentStore, GetCollectionStatisticsOperation, GetStatisticsOperation
+from harness import equal, open_store, raises, scenario
+from ravendb import GetCollectionStatisticsOperation, GetStatisticsOperation
 from ravendb.serverwide.commands import GetDatabaseTopologyCommand
 from ravendb.serverwide.database_record import DatabaseRecord
 from ravendb.serverwide.operations.common import (
@@ -30,8 +30,7 @@ def databases_are_created_listed_and_dropped(store):
 
 @scenario()
 def a_missing_database_is_reported_as_such(store):
-    with DocumentStore(store.urls, "no-such-database") as missing:
-        missing.initialize()
+    with open_store(store.urls, "no-such-database") as missing:
         with raises("DatabaseDoesNotExist", "does not exist"):
             with missing.open_session() as session:
                 session.load("albums/1", Album)
