@@ -22,8 +22,9 @@ impl Watcher {
             .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();
         let request = format!(
-            "GET {path} HTTP/1.1\r\nHost: test.local\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            "GET {path} HTTP/1.1\r\nHost: test.local\r\nUpgrade: websocket\r\n\
+             Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+             Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut head = Vec::new();
