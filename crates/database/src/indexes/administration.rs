@@ -200,13 +200,10 @@ impl IndexSet {
         change: impl Fn(&mut StaticDefinition),
     ) -> Result<Result<(), String>, DatabaseError> {
         let _changing = self.changing();
-        let mut found = Vec::with_capacity(names.len());
-        for name in names {
-            match self.find(name) {
-                Some(index) => found.push(index),
-                None => return Ok(Err(name.clone())),
-            }
-        }
+        let found = match self.find_all(names) {
+            Ok(found) => found,
+            Err(unknown) => return Ok(Err(unknown)),
+        };
         for index in found {
             let definition = index.definition();
             if let Some(own) = definition.as_static() {
@@ -294,21 +291,29 @@ impl IndexSet {
         }
     }
 
+    /// The indexes called so; the first unknown name is the error.
+    fn find_all(&self, names: &[String]) -> Result<Vec<Arc<Index>>, String> {
+        let find = |name: &String| self.find(name).ok_or_else(|| name.clone());
+        names.iter().map(find).collect()
+    }
+
+    /// All indexes, or those called so; the first unknown name is the error.
+    fn all_or(&self, names: &[String]) -> Result<Vec<Arc<Index>>, String> {
+        match names {
+            [] => Ok(self.all()),
+            names => self.find_all(names),
+        }
+    }
+
     /// Errors of all indexes by name, or of those called so; the first unknown name is the error.
     pub(crate) fn errors(
         &self,
         names: &[String],
     ) -> Result<Result<ErrorsByName, String>, ReadError> {
-        let mut found = Vec::new();
-        if names.is_empty() {
-            found = self.all();
-        }
-        for name in names {
-            match self.find(name) {
-                Some(index) => found.push(index),
-                None => return Ok(Err(name.clone())),
-            }
-        }
+        let found = match self.all_or(names) {
+            Ok(found) => found,
+            Err(unknown) => return Ok(Err(unknown)),
+        };
         let mut all = Vec::with_capacity(found.len());
         for index in found {
             let mut errors = index.errors()?;
@@ -331,16 +336,10 @@ impl IndexSet {
         &self,
         names: &[String],
     ) -> Result<Result<(), String>, DatabaseError> {
-        let mut found = Vec::new();
-        if names.is_empty() {
-            found = self.all();
-        }
-        for name in names {
-            match self.find(name) {
-                Some(index) => found.push(index),
-                None => return Ok(Err(name.clone())),
-            }
-        }
+        let found = match self.all_or(names) {
+            Ok(found) => found,
+            Err(unknown) => return Ok(Err(unknown)),
+        };
         for index in found {
             index.clear_errors()?;
         }
