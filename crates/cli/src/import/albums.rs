@@ -4,7 +4,7 @@
 
 use jackdaw_document::Builder;
 
-use super::parse::{DocumentBatch, EntryParser, NewDocument, check_id};
+use super::parse::{DocumentBatch, EntryParser, NewDocument, built, check_id};
 use super::skip::SkipReason;
 use super::xmcd::{Album, XmcdParser};
 
@@ -55,12 +55,7 @@ impl EntryParser for AlbumParser {
         self.id.push_str(file);
         check_id(&self.id)?;
         build(&mut self.builder, &album, category);
-        let body = self
-            .builder
-            .finish_borrowed()
-            .map_err(|error| SkipReason::Malformed {
-                what: format!("it makes no document: {error}"),
-            })?;
+        let body = built(&mut self.builder)?;
         batch.put(NewDocument {
             id: &self.id,
             collection: &self.collection,

@@ -13,7 +13,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use jackdaw_document::Builder;
 
 use super::json::{id_from_text, numbered_id};
-use super::parse::{DocumentBatch, EntryParser, NewDocument, check_id};
+use super::parse::{DocumentBatch, EntryParser, NewDocument, built, check_id};
 use super::skip::SkipReason;
 use super::text::decode_append;
 
@@ -223,12 +223,7 @@ impl EntryParser for CsvParser {
             }
         }
         self.builder.end_object();
-        let body = self
-            .builder
-            .finish_borrowed()
-            .map_err(|error| SkipReason::Malformed {
-                what: format!("it makes no document: {error}"),
-            })?;
+        let body = built(&mut self.builder)?;
         batch.put(NewDocument {
             id: &id,
             collection: &self.collection,

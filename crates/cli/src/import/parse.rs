@@ -1,6 +1,6 @@
 //! The parse stage's seam: entries in, documents out.
 
-use jackdaw_document::{Document, DocumentBuf};
+use jackdaw_document::{Builder, Document, DocumentBuf};
 
 use super::skip::SkipReason;
 
@@ -105,6 +105,17 @@ pub fn check_id(id: &str) -> Result<(), SkipReason> {
         return Ok(());
     };
     Err(SkipReason::BadId { what })
+}
+
+/// The document that a parser has put together.
+///
+/// # Errors
+/// Why it is none.
+pub(super) fn built(builder: &mut Builder) -> Result<Document<'_>, SkipReason> {
+    let document = builder.finish_borrowed();
+    document.map_err(|error| SkipReason::Malformed {
+        what: format!("it makes no document: {error}"),
+    })
 }
 
 /// A batch for tests: what was put, one line a document.
