@@ -91,6 +91,16 @@ pub(crate) fn target_directory(root: &Path) -> Result<PathBuf> {
     ))
 }
 
+/// Builds `jackdaw` with all optimizations; gives its path.
+///
+/// # Errors
+/// When it cannot be built, or Cargo cannot be asked where it is.
+pub(crate) fn build_jackdaw(root: &Path) -> Result<PathBuf> {
+    let mut build = cargo_in(root, &["build", "--release", "--package", "jackdaw-cli"]);
+    run(build.args(["--bin", "jackdaw"]))?;
+    Ok(target_directory(root)?.join("release/jackdaw"))
+}
+
 fn line_of(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut line = program

@@ -46,6 +46,26 @@ pub(crate) fn root() -> PathBuf {
         .to_path_buf()
 }
 
+/// Names of the Rust files in a folder, in order: each is a program of its own.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub(crate) fn rust_file_names(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    let entries = std::fs::read_dir(folder);
+    for entry in entries.with_context(|| format!("cannot list {}", folder.display()))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") {
+            names.extend(
+                path.file_stem()
+                    .map(|name| name.to_string_lossy().into_owned()),
+            );
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
 impl Repository {
     /// Reads the checkout.
     ///

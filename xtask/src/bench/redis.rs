@@ -82,19 +82,10 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
         }
     }
     let root = repository::root();
-    let build = [
-        "build",
-        "--release",
-        "--package",
-        "jackdaw-cli",
-        "--bin",
-        "jackdaw",
-    ];
-    process::run(&mut process::cargo_in(&root, &build))?;
+    let binary = process::build_jackdaw(&root)?;
     let target = process::target_directory(&root)?;
     let directory = target.join(format!("bench-redis-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
-    let binary = target.join("release/jackdaw");
     let result = measure(&binary, &directory, compare);
     std::fs::remove_dir_all(&directory)?;
     result

@@ -158,15 +158,7 @@ impl Binaries {
     fn build(root: &Path, settings: &Settings) -> Result<Binaries> {
         std::fs::create_dir_all(&settings.directory)
             .with_context(|| format!("cannot create {}", settings.directory.display()))?;
-        let own = [
-            "build",
-            "--release",
-            "--package",
-            "jackdaw-cli",
-            "--bin",
-            "jackdaw",
-        ];
-        process::run(&mut process::cargo_in(root, &own))?;
+        let own = process::build_jackdaw(root)?;
         let compare = root.join("benches/compare");
         // One target folder for both: the peers' workspace shares what the two have in common.
         let target = process::target_directory(root)?;
@@ -183,7 +175,7 @@ impl Binaries {
         }
         let release = target.join("release");
         Ok(Binaries {
-            own: release.join("jackdaw"),
+            own,
             compare: release.join("jackdaw-compare"),
         })
     }

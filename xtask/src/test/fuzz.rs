@@ -28,7 +28,7 @@ const INSTRUMENTATION: &str = "-Cpasses=sancov-module \
 pub(super) fn run(arguments: &[String]) -> Result<()> {
     let root = repository::root();
     let (seconds, chosen) = parse(arguments)?;
-    let targets = targets(&root)?;
+    let targets = repository::rust_file_names(&root.join("fuzz/targets"))?;
     if let Some(unknown) = chosen.iter().find(|name| !targets.contains(name)) {
         bail!(
             "there is no fuzz target `{unknown}`; there are: {}",
@@ -75,22 +75,6 @@ fn parse(arguments: &[String]) -> Result<(String, Vec<String>)> {
         }
     }
     Ok((seconds, chosen))
-}
-
-/// Names of the programs in `fuzz/targets`.
-fn targets(root: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(root.join("fuzz/targets"))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            names.extend(
-                path.file_stem()
-                    .map(|name| name.to_string_lossy().into_owned()),
-            );
-        }
-    }
-    names.sort();
-    Ok(names)
 }
 
 fn fuzz(target_directory: &Path, program: &Path, target: &str, seconds: &str) -> Result<()> {

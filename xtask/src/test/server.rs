@@ -52,19 +52,10 @@ impl Server {
     }
 
     fn start_after(root: &Path, arguments: &[&str], first: Option<&[&str]>) -> Result<Server> {
-        let build = [
-            "build",
-            "--release",
-            "--package",
-            "jackdaw-cli",
-            "--bin",
-            "jackdaw",
-        ];
-        process::run(&mut process::cargo_in(root, &build))?;
+        let binary = process::build_jackdaw(root)?;
         let target = process::target_directory(root)?;
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let directory = target.join(format!("test-data-{}-{number}", std::process::id()));
-        let binary = target.join("release/jackdaw");
         if let Some(first) = first {
             process::run(Command::new(&binary).args(first).arg(&directory))?;
         }

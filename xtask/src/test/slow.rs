@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
         bail!("unknown argument `{argument}`; see `cargo xtask test --help`");
     }
     let root = repository::root();
-    let names = test_names(&root)?;
+    let names = repository::rust_file_names(&root.join("tests/slow/tests"))?;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     run_tests(&root, &names, &[])
 }
@@ -75,20 +75,4 @@ fn run_tests(root: &Path, names: &[&str], variables: &[(&str, &str)]) -> Result<
         .args(["--", "--nocapture"])
         .envs(variables.iter().copied());
     process::run(&mut command)
-}
-
-/// Names of the files in `tests/slow/tests`.
-fn test_names(root: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(root.join("tests/slow/tests"))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "rs") {
-            names.extend(
-                path.file_stem()
-                    .map(|name| name.to_string_lossy().into_owned()),
-            );
-        }
-    }
-    names.sort();
-    Ok(names)
 }
