@@ -64,6 +64,7 @@ pub use environment::{
 };
 
 pub use error::{Damage, DamageKind, StorageError};
+pub use memory::pages_read::{PagesRead, pages_read};
 pub use page::{Key, MemoryPages, PAGE_BYTES, Page, PageKind, PageNumber, PageRead, PageWrite};
 pub use stream::{
     STREAM_CHUNK_BYTES, STREAM_NAME_BYTES_MAX, Stream, StreamChunks, StreamMut, StreamRange,

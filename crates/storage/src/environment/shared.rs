@@ -23,7 +23,9 @@ use super::states::CommittedStates;
 use super::statistics::Counters;
 use crate::error::{Damage, DamageKind, StorageError};
 use crate::journal::{Journal, JournalPosition};
-use crate::memory::{FileView, Frames, Location, OwnedFrame, PageTable, ReaderPin, Readers};
+use crate::memory::{
+    FileView, Frames, Location, OwnedFrame, PageTable, ReaderPin, Readers, pages_read,
+};
 use crate::meta::{Meta, MetaFile};
 use crate::page::{self, PAGE_BYTES, Page, PageKind, PageNumber, run_page_count};
 use crate::transaction::{SealedTransaction, WriterState};
@@ -296,12 +298,15 @@ impl Shared {
     ) -> Result<&'a Page, StorageError> {
         let bytes = match self.table.find(number, snapshot, &self.frames) {
             Location::Frame(frame) if self.frames.page_count(frame) > 0 => {
+                pages_read::count_scratch();
                 self.frames.published(frame, pin)
             }
-            Location::File { validated: true } => self
-                .view
-                .pages(number, 1, pin)
-                .ok_or_else(|| past_the_end(number))?,
+            Location::File { validated: true } => {
+                pages_read::count_file();
+                self.view
+                    .pages(number, 1, pin)
+                    .ok_or_else(|| past_the_end(number))?
+            }
             Location::File { validated: false } => return self.first_touch(number, pin),
             Location::Frame(_) => return Err(without_content(number)),
         };
@@ -318,7 +323,10 @@ impl Shared {
     ) -> Result<&'a [u8], StorageError> {
         let (bytes, is_validated) = match self.table.find(number, snapshot, &self.frames) {
             Location::Frame(frame) if self.frames.page_count(frame) == pages => {
-                return Ok(self.frames.published(frame, pin));
+                let bytes = self.frames.published(frame, pin);
+                pages_read::count_scratch();
+                pages_read::count_run(bytes.len());
+                return Ok(bytes);
             }
             Location::Frame(_) => return Err(Shared::wrong_run(number)),
             Location::File { validated } => {
@@ -326,12 +334,15 @@ impl Shared {
                 (bytes.ok_or_else(|| past_the_end(number))?, validated)
             }
         };
-        if !is_validated {
+        if is_validated {
+            pages_read::count_file();
+        } else {
             let started = self.vfs.monotonic_nanos();
             self.validate(number, bytes)?;
-            self.measured(MeterKind::ReadFault, started, bytes.len() as u64);
+            self.touched(started, bytes.len());
             self.table.mark_validated(number);
         }
+        pages_read::count_run(bytes.len());
         Ok(bytes)
     }
 
@@ -357,9 +368,16 @@ impl Shared {
             one
         };
         self.validate(number, bytes)?;
-        self.measured(MeterKind::ReadFault, started, bytes.len() as u64);
+        self.touched(started, bytes.len());
         self.table.mark_validated(number);
         Ok(head)
+    }
+
+    /// Notes that bytes of the data file were touched for the first time, from `started` until now.
+    fn touched(&self, started: u64, len_bytes: usize) {
+        let nanos = self.vfs.monotonic_nanos().saturating_sub(started);
+        self.measured_nanos(MeterKind::ReadFault, nanos, len_bytes as u64);
+        pages_read::count_first_touch(nanos);
     }
 
     /// Checks checksum, number and structure of a page or run of the data file.

@@ -4,6 +4,7 @@
 mod file_view;
 mod frames;
 mod page_table;
+pub(crate) mod pages_read;
 #[cfg(all(test, loom))]
 mod races;
 mod readers;
