@@ -21,6 +21,7 @@ mod directory;
 mod due;
 mod error;
 mod exchange;
+mod explain;
 mod flags;
 mod hilo;
 mod identity;
@@ -63,6 +64,7 @@ pub use indexes::{
     IndexState, IndexStatus, IndexWork, Indexing, IndexingError, LockMode, Priority, PutIndexError,
     REPLACEMENT_PREFIX, SourceType, StaticDefinition,
 };
+pub use jackdaw_query::syntax::split_explain;
 pub use jackdaw_query::{
     BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, ProjectionBehavior,
     QueryError, RowBuffer, RowSink, Scope, StoredDocument,

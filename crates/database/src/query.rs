@@ -15,14 +15,16 @@ use jackdaw_base::time::UnixTicks;
 use jackdaw_document::Document;
 use jackdaw_query::syntax::{Expression, SourceName};
 use jackdaw_query::{
-    BoundQuery, Etag, ExecuteOptions, FieldKind, FieldPath, IndexField, IndexSchema, Outcome,
-    Parameters, ProjectionBehavior, QueryError, RowSink, Scope, bind_over, execute, plan, syntax,
+    BoundQuery, Costs, Etag, ExecuteOptions, FieldKind, FieldPath, IndexField, IndexSchema,
+    Outcome, Parameters, ProjectionBehavior, QueryError, RowSink, Scope, bind_over, execute, plan,
+    syntax,
 };
 use jackdaw_search::{FieldOptions, IndexError, IndexReader};
 use jackdaw_storage::{ReadTransaction, StorageError};
 
 use crate::database::Core;
 use crate::error::{DatabaseError, ReadError};
+use crate::explain::explain;
 use crate::indexes::{Index, IndexDefinition, IndexStatus, Indexes, Programs, StaticView};
 use crate::snapshot::Snapshot;
 use crate::source::{DatabaseSource, IndexView, Schema};
@@ -91,12 +93,75 @@ pub struct QueryResult {
     pub plan: String,
 }
 
-/// Runs a query.
+/// What is wanted of a query.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted<'c> {
+    /// Its rows.
+    Rows,
+    /// How it would be run.
+    Plan,
+    /// Its rows, and notes of what they cost.
+    Costs(&'c Costs<'c>),
+}
+
+impl<'c> Wanted<'c> {
+    fn costs(self) -> Option<&'c Costs<'c>> {
+        match self {
+            Wanted::Costs(costs) => Some(costs),
+            Wanted::Rows | Wanted::Plan => None,
+        }
+    }
+
+    fn measured<T>(
+        self,
+        what: &str,
+        work: impl FnOnce() -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
+        match self.costs() {
+            Some(costs) => costs.measured(what, "", |_| None, work),
+            None => work(),
+        }
+    }
+
+    fn waiting(self, wait: impl FnOnce() -> Result<(), QueryError>) -> Result<(), QueryError> {
+        match self.costs() {
+            Some(costs) => costs.waiting(wait),
+            None => wait(),
+        }
+    }
+}
+
+/// Runs a query, or explains it when its text asks for that.
 pub(crate) fn run(
     core: &Core,
     indexes: &Indexes,
     read: impl Fn() -> Result<Snapshot, ReadError>,
     request: &QueryRequest<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<QueryResult, QueryError> {
+    // What deletes or patches documents has nothing to explain.
+    let is_question = !request.without_rows && !request.is_patch;
+    let (asked, text) = syntax::split_explain(request.text);
+    let Some(asked) = asked.filter(|_| is_question) else {
+        return answer(core, indexes, read, request, Wanted::Rows, sink);
+    };
+    let request = QueryRequest {
+        text: &text,
+        known_etag: None,
+        ..*request
+    };
+    let clock = || core.vfs.monotonic_nanos();
+    explain(asked, &clock, sink, |wanted, rows| {
+        answer(core, indexes, &read, &request, wanted, rows)
+    })
+}
+
+fn answer(
+    core: &Core,
+    indexes: &Indexes,
+    read: impl Fn() -> Result<Snapshot, ReadError>,
+    request: &QueryRequest<'_>,
+    wanted: Wanted<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<QueryResult, QueryError> {
     let started = core.vfs.monotonic_nanos();
@@ -120,7 +185,10 @@ pub(crate) fn run(
     let target = core.hub.target();
     if let Some(index) = named.as_ref().filter(|index| index.programs().is_some()) {
         // Before anything is read of it: maps may have made further fields.
-        wait_for_static(core, index, request.wait);
+        wanted.waiting(|| {
+            wait_for_static(core, index, request.wait);
+            Ok(())
+        })?;
     }
     let schema = match &named {
         Some(index) => schema(index)?,
@@ -144,10 +212,10 @@ pub(crate) fn run(
     }
     let (index, has_created_index) = match named {
         Some(index) => (Some(index), false),
-        None => find_index(indexes, &bound)?,
+        None => find_index(indexes, &bound, wanted)?,
     };
     if let Some(index) = index.as_ref().filter(|index| index.programs().is_none()) {
-        wait_for(core, index, request.wait, has_created_index, &read)?;
+        wanted.waiting(|| wait_for(core, index, request.wait, has_created_index, &read))?;
     }
     let is_caught_up = index
         .as_ref()
@@ -178,6 +246,7 @@ pub(crate) fn run(
     let source = DatabaseSource {
         snapshot: &snapshot,
         index: view,
+        costs: wanted.costs(),
     };
     let defaults = ExecuteOptions::default();
     let options = ExecuteOptions {
@@ -186,13 +255,14 @@ pub(crate) fn run(
             .memory_bytes_max
             .unwrap_or(defaults.memory_bytes_max),
         random_seed: started,
+        costs: wanted.costs(),
     };
     let bound = bound.expand(&source, &options)?;
-    let plan = plan(&bound, &source)?;
+    let plan = wanted.measured("choose a plan", || plan(&bound, &source))?;
     plan.index_name().clone_into(&mut result.index_name);
     result.plan = plan.to_string();
     result.is_unchanged = request.known_etag == Some(result.result_etag);
-    if !result.is_unchanged {
+    if !result.is_unchanged && !matches!(wanted, Wanted::Plan) {
         let outcome = execute(&plan, &source, &options, sink);
         if let (Err(QueryError::Index(error)), Some(index)) = (&outcome, &index)
             && is_damage(error)
@@ -291,13 +361,15 @@ fn wait_for_static(core: &Core, index: &Index, wait: Option<Duration>) {
 fn find_index(
     indexes: &Indexes,
     bound: &BoundQuery,
+    wanted: Wanted<'_>,
 ) -> Result<(Option<Arc<Index>>, bool), QueryError> {
     let Some(requirement) = bound.index_requirement() else {
         return Ok((None, false));
     };
-    let obtained = indexes.set().obtain(requirement);
     let source = |error: DatabaseError| QueryError::Source(Box::new(error));
-    let (index, is_new) = obtained.map_err(source)?;
+    let (index, is_new) = wanted.measured("find or make the index", || {
+        indexes.set().obtain(requirement).map_err(source)
+    })?;
     Ok((Some(index), is_new))
 }
 

@@ -6,17 +6,18 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use jackdaw_document::DocumentBuf;
+use jackdaw_document::{Document, DocumentBuf};
 use jackdaw_query::{
-    BoxError, DocumentNumber, Etag, FieldPath, IndexAccess, IndexField, IndexRows, IndexSchema,
-    Numbers, Scope, Source, StoredDocument,
+    BoxError, Costs, DocumentNumber, Etag, FieldPath, IndexAccess, IndexField, IndexRows,
+    IndexSchema, Numbers, Scope, Source, StoredDocument,
 };
 use jackdaw_search::{EntryId, IndexReader};
 use jackdaw_storage::ReadTransaction;
 
+use crate::error::ReadError;
 use crate::indexes::{Index, IndexDefinition, StaticView, entry_document};
 use crate::names::EMPTY_COLLECTION;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{DocumentRow, Snapshot};
 
 /// An index on its own snapshot.
 pub(crate) struct IndexView<'q> {
@@ -36,6 +37,8 @@ pub(crate) struct IndexView<'q> {
 pub(crate) struct DatabaseSource<'q> {
     pub(crate) snapshot: &'q Snapshot,
     pub(crate) index: Option<IndexView<'q>>,
+    /// Takes notes of what is read.
+    pub(crate) costs: Option<&'q Costs<'q>>,
 }
 
 /// How a static index keeps its fields.
@@ -61,6 +64,28 @@ impl DatabaseSource<'_> {
     fn entries(&self) -> Option<&StaticView<'_>> {
         self.index.as_ref().and_then(|index| index.entries.as_ref())
     }
+
+    /// A document, whatever the entries of the index are.
+    fn load(&self, number: DocumentNumber) -> Result<Option<DocumentRow<'_>>, ReadError> {
+        let row = self.snapshot.load(number)?;
+        if let (Some(costs), Some(row)) = (self.costs, &row) {
+            costs.document_read(row.body().as_bytes().len());
+        }
+        Ok(row)
+    }
+
+    /// An entry of a static index: its document or group, and its values.
+    fn entry<'e>(
+        &self,
+        entries: &StaticView<'e>,
+        number: DocumentNumber,
+    ) -> Result<Option<(u64, Document<'e>)>, ReadError> {
+        let entry = entries.entry(number.into())?;
+        if let (Some(costs), Some((_, values))) = (self.costs, &entry) {
+            costs.entry_read(values.as_bytes().len());
+        }
+        Ok(entry)
+    }
 }
 
 impl Source for DatabaseSource<'_> {
@@ -68,24 +93,24 @@ impl Source for DatabaseSource<'_> {
 
     fn document(&self, number: DocumentNumber) -> Result<Option<StoredDocument<'_>>, BoxError> {
         let Some(entries) = self.entries() else {
-            return Ok(self.snapshot.load(number)?.map(|row| row.stored()));
+            return Ok(self.load(number)?.map(|row| row.stored()));
         };
-        let Some((owner, values)) = entries.entry(number.into())? else {
+        let Some((owner, values)) = self.entry(entries, number)? else {
             return Ok(None);
         };
         if entries.is_reduced() {
             return Ok(Some(entry_document(number.0, "", EMPTY_COLLECTION, values)));
         }
         // A document that is gone since keeps its entry until the index has seen that.
-        let row = self.snapshot.load(DocumentNumber(owner))?;
+        let row = self.load(DocumentNumber(owner))?;
         Ok(row.map(|row| entry_document(number.0, row.id(), row.collection(), values)))
     }
 
     fn row(&self, number: DocumentNumber) -> Result<Option<StoredDocument<'_>>, BoxError> {
         match self.entries() {
-            Some(entries) if !entries.is_reduced() => match entries.entry(number.into())? {
+            Some(entries) if !entries.is_reduced() => match self.entry(entries, number)? {
                 Some((owner, _)) => {
-                    let row = self.snapshot.load(DocumentNumber(owner))?;
+                    let row = self.load(DocumentNumber(owner))?;
                     Ok(row.map(|row| row.stored()))
                 }
                 None => Ok(None),
@@ -108,7 +133,7 @@ impl Source for DatabaseSource<'_> {
 
     fn document_by_id(&self, id: &str) -> Result<Option<StoredDocument<'_>>, BoxError> {
         match self.snapshot.number(id)? {
-            Some(number) => Ok(self.snapshot.load(number)?.map(|row| row.stored())),
+            Some(number) => Ok(self.load(number)?.map(|row| row.stored())),
             None => Ok(None),
         }
     }
@@ -175,6 +200,7 @@ impl Source for DatabaseSource<'_> {
             has_open_fields: view.reader.is_none() || view.fields.is_empty(),
             reader: view.reader.as_ref(),
             indexed_up_to: view.indexed_up_to,
+            is_cut: view.is_cut,
         })
     }
 }

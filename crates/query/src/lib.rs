@@ -11,9 +11,11 @@
 #![forbid(unsafe_code)]
 
 mod bind;
+mod costs;
 mod error;
 mod evaluate;
 mod execute;
+mod explain;
 mod facets;
 mod fields;
 mod filter;
@@ -34,9 +36,11 @@ pub mod syntax;
 mod test_source;
 
 pub use bind::{BoundQuery, IndexRequirement, IndexSchema, bind, bind_over};
+pub use costs::{Costs, Reads, Step};
 pub use error::{BoxError, QueryError};
 pub use evaluate::matches;
 pub use execute::{ExecuteOptions, Outcome, RowBuffer, RowSink, execute};
+pub use explain::Explanation;
 pub use fields::{FieldKind, FieldPath, IndexField, Leaf, add_terms, visit_values};
 pub use follow::{FollowQuery, Follower};
 pub use highlight::Highlightings;

@@ -162,7 +162,12 @@ fn expand<S: Source>(
             .collect()
     };
     Ok(match predicate {
-        Predicate::Like(like) => like.terms(source, options)?,
+        Predicate::Like(like) => options.measured(
+            || "choose the terms of moreLikeThis()".into(),
+            "",
+            |_| None,
+            || like.terms(source, options),
+        )?,
         Predicate::And(list) => all(list)?
             .into_iter()
             .fold(Predicate::Everything, Predicate::and),

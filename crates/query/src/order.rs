@@ -7,6 +7,7 @@
 //! values the smallest counts when ascending, the largest when descending.
 
 use std::cmp::Ordering as Comparison;
+use std::fmt;
 use std::ops::ControlFlow;
 
 use jackdaw_base::hash::xxh3_64;
@@ -70,6 +71,22 @@ impl Computed {
             .binary_search_by_key(&number.0, |(entry, _)| *entry)
             .ok()?;
         list.get(at).map(|(_, distance)| *distance)
+    }
+}
+
+impl fmt::Display for OrderKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.source {
+            OrderSource::Field(path) => write!(f, "{path}")?,
+            OrderSource::Id => f.write_str("id()")?,
+            OrderSource::Random(_) => f.write_str("random()")?,
+            OrderSource::Score => f.write_str("score()")?,
+            OrderSource::Distance(distance) => write!(f, "distance of {}", distance.field.name())?,
+        }
+        if self.descending {
+            f.write_str(" desc")?;
+        }
+        Ok(())
     }
 }
 

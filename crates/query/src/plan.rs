@@ -26,6 +26,10 @@ pub struct Plan<'q> {
     pub(crate) rows: IndexRows,
     index_name: String,
     estimate: Option<u64>,
+    /// Whether the index leaves changes out that it has not seen, for being too many.
+    is_cut: bool,
+    /// Whether it is the plan for groups that are there.
+    is_over_groups: bool,
 }
 
 /// Where matches come from.
@@ -104,6 +108,8 @@ pub fn plan<'q, S: Source>(query: &'q BoundQuery, source: &S) -> Result<Plan<'q>
         rows,
         index_name,
         estimate,
+        is_cut: index.is_some_and(|index| index.is_cut),
+        is_over_groups: false,
     })
 }
 
@@ -121,8 +127,50 @@ impl<'q> Plan<'q> {
                 Predicate::Nothing => Access::Nothing,
                 _ => Access::Scan,
             },
+            is_over_groups: true,
             ..self.clone()
         }
+    }
+
+    /// Where matches come from, in words.
+    pub(crate) fn access_text(&self) -> String {
+        match &self.access {
+            Access::Nothing => "nothing can match".to_owned(),
+            Access::Ids(ids) => format!("read {} ids", ids.len()),
+            Access::IdPrefix(prefix) => format!("read ids from '{prefix}'"),
+            Access::Scan if self.is_over_groups => "look at every group".to_owned(),
+            Access::Scan if self.query.grouping.is_some() => {
+                "read every document and group".to_owned()
+            }
+            Access::Scan => "read every document".to_owned(),
+            Access::Index => {
+                let most = self
+                    .estimate
+                    .map_or_else(String::new, |most| format!(", at most {most} entries"));
+                let changes = match (self.rows, self.is_cut) {
+                    (IndexRows::Documents, false) => ", then evaluate changes it has not seen",
+                    (IndexRows::Documents, true) => ", without the changes it has not seen",
+                    // It is waited for instead.
+                    (IndexRows::Entries { .. } | IndexRows::Results, _) => "",
+                };
+                format!("look up in the index{most}{changes}")
+            }
+        }
+    }
+
+    /// What writing rows is, in words.
+    pub(crate) fn rows_text(&self) -> &'static str {
+        match (self.is_over_groups, self.rows) {
+            (true, _) => "write rows of groups",
+            (false, IndexRows::Results) => "read results, write rows",
+            (false, _) => "read documents, write rows",
+        }
+    }
+
+    /// The order of the rows, in words.
+    pub(crate) fn order_text(&self) -> String {
+        let keys: Vec<String> = self.query.order.iter().map(ToString::to_string).collect();
+        format!("order by {}", keys.join(", "))
     }
 
     /// Whether an index answers the conditions.
@@ -248,22 +296,7 @@ impl fmt::Display for Plan<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let query = self.query;
         writeln!(f, "{}", self.index_name)?;
-        match &self.access {
-            Access::Nothing => writeln!(f, "  nothing can match")?,
-            Access::Ids(ids) => writeln!(f, "  read {} ids", ids.len())?,
-            Access::IdPrefix(prefix) => writeln!(f, "  read ids from '{prefix}'")?,
-            Access::Scan if query.grouping.is_some() => {
-                writeln!(f, "  read every document and group")?;
-            }
-            Access::Scan => writeln!(f, "  read every document")?,
-            Access::Index => {
-                f.write_str("  look up in the index")?;
-                if let Some(estimate) = self.estimate {
-                    write!(f, ", at most {estimate} entries")?;
-                }
-                f.write_str(", then evaluate changes it has not seen\n")?;
-            }
-        }
+        writeln!(f, "  {}", self.access_text())?;
         if !matches!(query.predicate, Predicate::Everything | Predicate::Nothing) {
             print_tree(f, &query.predicate, 2)?;
         }
@@ -274,7 +307,9 @@ impl fmt::Display for Plan<'_> {
                 None => writeln!(f)?,
             }
         }
-        print_order(f, &query.order)?;
+        if !query.order.is_empty() {
+            writeln!(f, "  {}", self.order_text())?;
+        }
         match (&query.projection, query.distinct) {
             (Projection::Nothing, _) => f.write_str("  no rows"),
             (Projection::Document, false) => f.write_str("  rows: documents"),
@@ -320,24 +355,4 @@ fn print_tree(f: &mut fmt::Formatter<'_>, predicate: &Predicate, depth: usize) -
         }
         leaf => writeln!(f, "{:indent$}{leaf}", ""),
     }
-}
-
-fn print_order(f: &mut fmt::Formatter<'_>, keys: &[OrderKey]) -> fmt::Result {
-    for (position, key) in keys.iter().enumerate() {
-        f.write_str(if position == 0 { "  order by " } else { ", " })?;
-        match &key.source {
-            OrderSource::Field(path) => write!(f, "{path}")?,
-            OrderSource::Id => f.write_str("id()")?,
-            OrderSource::Random(_) => f.write_str("random()")?,
-            OrderSource::Score => f.write_str("score()")?,
-            OrderSource::Distance(distance) => write!(f, "distance of {}", distance.field.name())?,
-        }
-        if key.descending {
-            f.write_str(" desc")?;
-        }
-        if position + 1 == keys.len() {
-            writeln!(f)?;
-        }
-    }
-    Ok(())
 }

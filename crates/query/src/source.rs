@@ -268,4 +268,7 @@ pub struct IndexAccess<'a, P: PageRead + ?Sized> {
     pub reader: Option<&'a IndexReader<'a, P>>,
     /// Changes up to here are in it.
     pub indexed_up_to: Etag,
+    /// Whether the changes behind are too many to be evaluated: [`Source::changed`] leaves them
+    /// out.
+    pub is_cut: bool,
 }

@@ -238,6 +238,7 @@ impl Source for TestSource<'_> {
             has_open_fields: false,
             reader: Some(reader),
             indexed_up_to: index.indexed_up_to,
+            is_cut: false,
         })
     }
 }

@@ -214,6 +214,61 @@ fn queries_come_in_urls_too() {
 }
 
 #[test]
+fn a_query_explains_itself() {
+    let (_server, mut connection) = start();
+    let ask = |connection: &mut Connection, text: &str| {
+        let answer = connection.post(QUERIES, &json!({ "Query": text }).to_string());
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()
+    };
+    let query = "from Cars where F > 0 and G = 1 order by F as double limit 2";
+    let plan = ask(&mut connection, &format!("explain {query}"));
+    assert_eq!(plan["TotalResults"], 1);
+    let text = plan["Results"][0]["Text"].as_str().unwrap();
+    assert!(
+        text.contains("order by F") && text.contains("and"),
+        "{text}"
+    );
+    assert!(plan["Results"][0]["Steps"].is_null());
+
+    let rows = ask(&mut connection, query)["Results"]
+        .as_array()
+        .unwrap()
+        .len();
+    let answer = ask(&mut connection, &format!("explain analyze\n{query}"));
+    let told = &answer["Results"][0];
+    assert_eq!(answer["IndexName"], told["IndexName"]);
+    let steps = told["Steps"].as_array().unwrap();
+    assert_eq!(steps[0]["Step"], "query");
+    assert_eq!(steps[0]["Found"], rows);
+    let looked_up = steps.iter().position(|step| {
+        let text = step["Step"].as_str().unwrap();
+        text == "look up in the index"
+    });
+    let children = &steps[looked_up.unwrap() + 1..];
+    assert!(children[0]["Depth"].as_u64() > steps[looked_up.unwrap()]["Depth"].as_u64());
+    let whole = steps[0]["Nanoseconds"].as_u64().unwrap();
+    assert!(
+        steps
+            .iter()
+            .all(|step| step["Nanoseconds"].as_u64().unwrap() <= whole)
+    );
+    assert!(
+        steps[0]["DocumentsRead"].as_u64().unwrap() >= rows as u64,
+        "{told}"
+    );
+    let text = told["Text"].as_str().unwrap();
+    assert_eq!(text.lines().count(), steps.len() + 2, "{text}");
+
+    let mistake = json!({ "Query": "explain analyze from Cars where" }).to_string();
+    let message = connection.post(QUERIES, &mistake).json();
+    assert!(
+        message["Message"].as_str().unwrap().starts_with("1:32"),
+        "{message}"
+    );
+}
+
+#[test]
 fn mistakes_are_refused_as_recorded() {
     let (_server, mut connection) = start();
     let cases = [

@@ -238,6 +238,7 @@ impl Batch<'_> {
         let source = DatabaseSource {
             snapshot: self.snapshot,
             index: None,
+            costs: None,
         };
         let options = ExecuteOptions {
             interrupt: self.limits.interrupt,

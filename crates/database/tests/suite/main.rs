@@ -13,6 +13,7 @@ mod beside;
 mod common;
 mod documents;
 mod due;
+mod explain;
 mod imports;
 mod model;
 mod queries;

@@ -12,10 +12,11 @@ use jackdaw_search::EntrySet;
 
 use super::candidates::collect;
 use super::index_set::index_matches;
+use super::rows::INCLUDED;
 use super::{ExecuteOptions, Outcome, RowSink};
 use crate::bind::{FacetItem, setup_facets};
 use crate::error::QueryError;
-use crate::facets::{Facet, FacetKind, made};
+use crate::facets::{Facet, FacetKind, FacetRow, made};
 use crate::plan::{Access, Plan};
 use crate::project::{Projection, write_document};
 use crate::source::{ChangeVector, DocumentNumber, EMPTY_COLLECTION, Etag, Source, StoredDocument};
@@ -65,7 +66,12 @@ fn run_facets<S: Source>(
     let mut outcome = Outcome::default();
     let (mut ids, mut known) = (Vec::new(), HashSet::new());
     for facet in &facets {
-        let row = facet.run(&found, source, options)?;
+        let row = options.measured(
+            || format!("count facet {} over {} matches", facet.name, found.len()),
+            "values",
+            |row: &FacetRow| Some(row.terms.len() as u64),
+            || facet.run(&found, source, options),
+        )?;
         let is_included = match &facet.kind {
             FacetKind::Terms(field) => plan.query.include.contains(&field.path),
             FacetKind::Ranges(_) | FacetKind::All => false,
@@ -81,16 +87,32 @@ fn run_facets<S: Source>(
         }
         give(&row.json, &mut outcome, sink)?;
     }
+    if !ids.is_empty() {
+        options.measured(
+            || INCLUDED.into(),
+            "documents",
+            |()| Some(ids.len() as u64),
+            || give_included(&ids, source, sink),
+        )?;
+    }
+    outcome.total_results = Some(facets.len() as u64);
+    Ok(outcome)
+}
+
+fn give_included<S: Source>(
+    ids: &[String],
+    source: &S,
+    sink: &mut dyn RowSink,
+) -> Result<(), QueryError> {
     for id in ids {
-        let found = source.document_by_id(&id).map_err(QueryError::Source)?;
+        let found = source.document_by_id(id).map_err(QueryError::Source)?;
         if let Some(document) = found {
             let mut json = Vec::new();
             write_document(&document, &mut json);
             sink.include(document.id, &json).map_err(QueryError::Sink)?;
         }
     }
-    outcome.total_results = Some(facets.len() as u64);
-    Ok(outcome)
+    Ok(())
 }
 
 fn run_suggestions<S: Source>(
@@ -104,7 +126,12 @@ fn run_suggestions<S: Source>(
     let mut outcome = Outcome::default();
     for suggest in list {
         let terms = match reader {
-            Some(reader) => suggest.run(reader, options)?,
+            Some(reader) => options.measured(
+                || format!("compare the terms of {}", suggest.field.name()),
+                "suggestions",
+                |terms: &Vec<String>| Some(terms.len() as u64),
+                || suggest.run(reader, options),
+            )?,
             None => Vec::new(),
         };
         let mut json = Vec::new();

@@ -1,5 +1,6 @@
 //! Matches without an order: from ids, from a scan, or from the index, as they come.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use jackdaw_search::{EntrySet, SetBuilder};
@@ -72,6 +73,25 @@ pub(super) fn collect<S: Source>(
 type Visit<'v> = dyn FnMut(DocumentNumber) -> Result<ControlFlow<()>, QueryError> + 'v;
 
 fn visit<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    emit: &mut Visit<'_>,
+) -> Result<ControlFlow<()>, QueryError> {
+    let matches = Cell::new(0);
+    let mut counted = |number| {
+        matches.set(matches.get() + 1);
+        emit(number)
+    };
+    options.measured(
+        || plan.access_text(),
+        "matches",
+        |_| Some(matches.get()),
+        || visit_now(plan, source, options, &mut counted),
+    )
+}
+
+fn visit_now<S: Source>(
     plan: &Plan<'_>,
     source: &S,
     options: &ExecuteOptions<'_>,

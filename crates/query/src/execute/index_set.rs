@@ -14,7 +14,7 @@ use crate::error::QueryError;
 use crate::evaluate::{is_beyond, matches, text_passes_folded};
 use crate::plan::{Plan, estimate};
 use crate::predicate::{Field, OneOf, Predicate, Test};
-use crate::source::{IndexAccess, Source};
+use crate::source::{IndexAccess, IndexRows, Source};
 
 /// So few candidates are cheaper to evaluate than to meet with another list that is not short.
 const EVALUATE_ENTRIES_MAX: u64 = 64;
@@ -42,8 +42,35 @@ pub(super) fn index_matches<S: Source>(
     let Some(index) = source.index() else {
         return Err(QueryError::IndexMissing(plan.index_name().to_owned()));
     };
+    let found = |matches: &IndexMatches| Some(matches.result.len());
+    options.measured(
+        || "look up in the index".into(),
+        "entries",
+        found,
+        || look_up(plan, &index, source, options),
+    )
+}
+
+fn look_up<S: Source>(
+    plan: &Plan<'_>,
+    index: &IndexAccess<'_, S::Pages>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+) -> Result<IndexMatches, QueryError> {
     let predicate = &plan.query.predicate;
-    let (changed, tail) = evaluate_changes(plan, &index, source, options)?;
+    let (changed, tail) = match index.rows {
+        IndexRows::Documents => options.measured(
+            || match index.is_cut {
+                false => "evaluate changes that the index has not seen".into(),
+                true => "take out what was deleted since".into(),
+            },
+            "changes",
+            |(changed, _): &(EntrySet, EntrySet)| Some(changed.len()),
+            || evaluate_changes(plan, index, source, options),
+        )?,
+        // Their numbers are not those of documents: what changed is known to the index alone.
+        IndexRows::Entries { .. } | IndexRows::Results => (EntrySet::new(), EntrySet::new()),
+    };
     let mut found = match index.reader {
         None => Matches::none(),
         Some(reader) => {
@@ -65,7 +92,12 @@ pub(super) fn index_matches<S: Source>(
     }
     let mut result = found.certain().clone();
     if !found.is_exact() {
-        let checked = evaluate_entries(found.uncertain(), predicate, source, options)?;
+        let checked = options.measured(
+            || "evaluate documents where the index cannot tell".into(),
+            "matches",
+            |checked: &EntrySet| Some(checked.len()),
+            || evaluate_entries(found.uncertain(), predicate, source, options),
+        )?;
         result = result.or(&checked);
     }
     if !tail.is_empty() {
@@ -146,6 +178,20 @@ pub(crate) struct IndexSets<'e, S: Source> {
 impl<S: Source> IndexSets<'_, S> {
     pub(crate) fn find(&mut self, predicate: &Predicate) -> Result<Matches, QueryError> {
         self.options.check()?;
+        let what = || match predicate {
+            Predicate::And(_) => "and".into(),
+            Predicate::Or(_) => "or".into(),
+            Predicate::Not(_) => "not".into(),
+            Predicate::Boost(..) => "boost".into(),
+            Predicate::Everything => "every entry".into(),
+            test => test.to_string(),
+        };
+        let found = |found: &Matches| Some(found.possible().len());
+        self.options
+            .measured(what, "entries", found, || self.find_now(predicate))
+    }
+
+    fn find_now(&mut self, predicate: &Predicate) -> Result<Matches, QueryError> {
         match predicate {
             Predicate::Everything => Ok(Matches::exactly(self.reader.all()?)),
             Predicate::Nothing => Ok(Matches::none()),
@@ -189,7 +235,7 @@ impl<S: Source> IndexSets<'_, S> {
         let mut found: Option<Matches> = None;
         for (is_negative, count, predicate) in ordered {
             let Some(current) = found else {
-                let first = self.find(predicate)?;
+                let first = self.find_part(is_negative, predicate, None)?;
                 found = Some(match is_negative {
                     true => self.reader.complement(&first)?,
                     false => first,
@@ -203,16 +249,35 @@ impl<S: Source> IndexSets<'_, S> {
             if possible.len() <= EVALUATE_ENTRIES_MAX && count > possible.len() {
                 return Ok(Matches::new(EntrySet::new(), &possible));
             }
-            let next = match self.find_within(predicate, &possible)? {
-                Some(next) => next,
-                None => self.find(predicate)?,
-            };
+            let next = self.find_part(is_negative, predicate, Some(&possible))?;
             found = Some(match is_negative {
                 true => current.and_not(&next),
                 false => current.and(&next),
             });
         }
         found.map_or_else(|| Ok(Matches::exactly(self.reader.all()?)), Ok)
+    }
+
+    /// One condition of several, which may be one whose entries are taken away.
+    fn find_part(
+        &mut self,
+        is_negative: bool,
+        predicate: &Predicate,
+        within: Option<&EntrySet>,
+    ) -> Result<Matches, QueryError> {
+        let options = self.options;
+        let mut look_up = || {
+            let probed = within.map(|within| self.find_within(predicate, within));
+            match probed.transpose()?.flatten() {
+                Some(found) => Ok(found),
+                None => self.find(predicate),
+            }
+        };
+        let found = |found: &Matches| Some(found.possible().len());
+        match is_negative {
+            true => options.measured(|| "take away".into(), "entries", found, look_up),
+            false => look_up(),
+        }
     }
 
     /// Single terms are probed when the candidates are few.
@@ -232,7 +297,12 @@ impl<S: Source> IndexSets<'_, S> {
             Test::Number(number) => Term::Number(*number),
             _ => return Ok(None),
         };
-        Ok(Some(self.reader.term_within(id, term, within)?))
+        self.options.measured(
+            || format!("{predicate}, among {} entries", within.len()),
+            "entries",
+            |found: &Option<Matches>| found.as_ref().map(|found| found.possible().len()),
+            || Ok(Some(self.reader.term_within(id, term, within)?)),
+        )
     }
 
     /// Entries whose id passes, from the database's own order of ids.

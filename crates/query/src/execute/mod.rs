@@ -29,6 +29,7 @@ pub use buffer::RowBuffer;
 
 pub(crate) use index_set::IndexSets;
 
+use crate::costs::Costs;
 use crate::error::{BoxError, QueryError};
 use crate::groups::GroupSource;
 use crate::highlight::Highlightings;
@@ -44,15 +45,18 @@ pub struct ExecuteOptions<'a> {
     pub memory_bytes_max: usize,
     /// Seed of `random()` without one.
     pub random_seed: u64,
+    /// Takes notes of what each step costs.
+    pub costs: Option<&'a Costs<'a>>,
 }
 
 impl Default for ExecuteOptions<'_> {
-    /// No interrupt, 256 MiB, seed 0.
+    /// No interrupt, 256 MiB, seed 0, no notes.
     fn default() -> Self {
         ExecuteOptions {
             interrupt: None,
             memory_bytes_max: 256 * 1024 * 1024,
             random_seed: 0,
+            costs: None,
         }
     }
 }
@@ -119,8 +123,10 @@ pub fn execute<S: Source>(
     let Some(grouping) = &plan.query.grouping else {
         return run(plan, source, options, sink);
     };
+    let read = || grouping.groups(&plan.scope, source, options);
+    let found = |groups: &Vec<_>| Some(groups.len() as u64);
     let groups = GroupSource {
-        groups: grouping.groups(&plan.scope, source, options)?,
+        groups: options.measured(|| "read and group".into(), "groups", found, read)?,
         inner: source,
     };
     run(&plan.over_groups(), &groups, options, sink)
@@ -140,5 +146,7 @@ fn run<S: Source>(
         true => candidates::stream(plan, source, options, &mut rows)?,
         false => ordered::stream(plan, source, options, &mut rows)?,
     };
-    rows.finish(total)
+    let outcome = rows.finish(total)?;
+    options.rows_written(plan.rows_text(), outcome.row_count);
+    Ok(outcome)
 }

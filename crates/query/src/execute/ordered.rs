@@ -14,7 +14,7 @@ use super::rows::Rows;
 use super::{ExecuteOptions, score, walk};
 use crate::error::QueryError;
 use crate::fields::{IndexField, places_of};
-use crate::order::{Computed, OrderKey, OrderSource, SortValue, compare_rows};
+use crate::order::{Computed, Distance, OrderKey, OrderSource, SortValue, compare_rows};
 use crate::plan::{Access, Plan};
 use crate::source::{DocumentNumber, Source};
 
@@ -47,7 +47,12 @@ pub(super) fn stream<S: Source>(
     let is_scored = |key: &OrderKey| key.source == OrderSource::Score;
     let (scores, parts) = match plan.query.order.iter().any(is_scored) {
         true => {
-            let (scores, parts) = score::scores(plan, source, options, &matches)?;
+            let (scores, parts) = options.measured(
+                || "score the matches".into(),
+                "matches",
+                |_| Some(total),
+                || score::scores(plan, source, options, &matches),
+            )?;
             (Some(scores), parts)
         }
         false => (None, None),
@@ -62,13 +67,14 @@ pub(super) fn stream<S: Source>(
             && walk::stream(plan, source, options, &matches, wanted, rows)?)
             || walk::stream_ids(plan, source, options, &matches.result, wanted, rows)?);
     if !is_walked {
-        let best = best_rows(
-            &plan.query.order,
-            &matches.result,
-            wanted,
-            source,
-            options,
-            &computed,
+        let best = options.measured(
+            || format!("{}, by sorting", plan.order_text()),
+            "matches",
+            |_| Some(total),
+            || {
+                let order = &plan.query.order;
+                best_rows(order, &matches.result, wanted, source, options, &computed)
+            },
         )?;
         rows.set_scores(computed.scores, parts);
         for number in best {
@@ -98,27 +104,43 @@ fn distances<S: Source>(
         let OrderSource::Distance(distance) = &key.source else {
             continue;
         };
-        let mut list = Vec::new();
-        for (visited, entry) in (1_u64..).zip(&matches.result) {
-            if visited.is_multiple_of(CHECK_DOCUMENTS) {
-                options.check()?;
-            }
-            let known = reader.filter(|_| !matches.stale.contains(entry));
-            let places = match known {
-                Some(reader) => indexed_places(reader, entry, &distance.field)?,
-                None => {
-                    let found = source.document(entry.into()).map_err(QueryError::Source)?;
-                    found.map_or_else(Vec::new, |document| places_of(&document, &distance.field))
-                }
-            };
-            let nearest = places.iter().map(|place| place.distance_km(distance.from));
-            if let Some(nearest) = nearest.min_by(f64::total_cmp) {
-                list.push((entry.0, nearest));
-            }
-        }
-        lists.push(list);
+        lists.push(options.measured(
+            || format!("measure distances of {}", distance.field.name()),
+            "matches with a place",
+            |list: &Vec<_>| Some(list.len() as u64),
+            || nearest(distance, reader, source, options, matches),
+        )?);
     }
     Ok(lists)
+}
+
+/// The distance of the nearest place of each match that has one.
+fn nearest<S: Source>(
+    distance: &Distance,
+    reader: Option<&IndexReader<'_, S::Pages>>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    matches: &IndexMatches,
+) -> Result<Vec<(u64, f64)>, QueryError> {
+    let mut list = Vec::new();
+    for (visited, entry) in (1_u64..).zip(&matches.result) {
+        if visited.is_multiple_of(CHECK_DOCUMENTS) {
+            options.check()?;
+        }
+        let known = reader.filter(|_| !matches.stale.contains(entry));
+        let places = match known {
+            Some(reader) => indexed_places(reader, entry, &distance.field)?,
+            None => {
+                let found = source.document(entry.into()).map_err(QueryError::Source)?;
+                found.map_or_else(Vec::new, |document| places_of(&document, &distance.field))
+            }
+        };
+        let nearest = places.iter().map(|place| place.distance_km(distance.from));
+        if let Some(nearest) = nearest.min_by(f64::total_cmp) {
+            list.push((entry.0, nearest));
+        }
+    }
+    Ok(list)
 }
 
 /// The places of an entry in the index.

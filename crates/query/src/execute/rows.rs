@@ -30,6 +30,9 @@ const REMEMBERED_ROW_BYTES: usize = 48;
 /// Looks at the interrupt flag once in so many matches.
 const CHECK_MATCHES: u64 = 256;
 
+/// What `explain analyze` calls the step of included documents.
+pub(super) const INCLUDED: &str = "read included documents";
+
 pub(super) struct Rows<'r, S> {
     query: &'r BoundQuery,
     is_from_index: bool,
@@ -145,6 +148,10 @@ impl<'r, S: Source> Rows<'r, S> {
 
     /// The next match. Breaks when no more are needed.
     pub(super) fn push(&mut self, number: DocumentNumber) -> Result<ControlFlow<()>, QueryError> {
+        self.options.writing_rows(|| self.push_match(number))
+    }
+
+    fn push_match(&mut self, number: DocumentNumber) -> Result<ControlFlow<()>, QueryError> {
         if self.is_full() {
             return Ok(ControlFlow::Break(()));
         }
@@ -386,19 +393,14 @@ impl<'r, S: Source> Rows<'r, S> {
 
     /// Gives the included documents. `total` is the number of matches before filtering.
     pub(super) fn finish(mut self, total: Option<u64>) -> Result<Outcome, QueryError> {
-        for id in std::mem::take(&mut self.include_ids) {
-            self.options.check()?;
-            let found = self
-                .source
-                .document_by_id(&id)
-                .map_err(QueryError::Source)?;
-            if let Some(document) = found {
-                self.buffer.clear();
-                write_document(&document, &mut self.buffer);
-                self.sink
-                    .include(document.id, &self.buffer)
-                    .map_err(QueryError::Sink)?;
-            }
+        let ids = std::mem::take(&mut self.include_ids);
+        if !ids.is_empty() {
+            self.options.measured(
+                || INCLUDED.into(),
+                "documents",
+                |()| Some(ids.len() as u64),
+                || self.give_included(&ids),
+            )?;
         }
         let mut outcome = self.outcome;
         outcome.total_results = total;
@@ -421,6 +423,21 @@ impl<'r, S: Source> Rows<'r, S> {
             outcome.capped_max_results = (capped != u64::MAX).then_some(capped);
         }
         Ok(outcome)
+    }
+
+    fn give_included(&mut self, ids: &[Box<str>]) -> Result<(), QueryError> {
+        for id in ids {
+            self.options.check()?;
+            let found = self.source.document_by_id(id).map_err(QueryError::Source)?;
+            if let Some(document) = found {
+                self.buffer.clear();
+                write_document(&document, &mut self.buffer);
+                self.sink
+                    .include(document.id, &self.buffer)
+                    .map_err(QueryError::Sink)?;
+            }
+        }
+        Ok(())
     }
 
     /// Matches that passed the filter so far.

@@ -56,7 +56,15 @@ pub(super) fn scores<S: Source>(
         Some(_) => found.stale.clone(),
         None => found.result.clone(),
     };
-    let store = index_in_memory(plan, source, options, &changed)?;
+    let store = match changed.is_empty() {
+        true => index_in_memory(plan, source, options, &changed)?,
+        false => options.measured(
+            || "make an index in memory of what no index has seen".into(),
+            "documents",
+            |_| Some(changed.len()),
+            || index_in_memory(plan, source, options, &changed),
+        )?,
+    };
     let memory = IndexReader::open(&store)?;
     let mut scoring = Scoring {
         source,

@@ -53,7 +53,15 @@ pub(super) fn stream<S: Source>(
     if !pays(matches.result.len(), reader.entry_count(), wanted) {
         return Ok(false);
     }
-    let tail = sorted_tail(keys, &matches.tail, wanted, source, options)?;
+    let tail = match matches.tail.is_empty() {
+        true => Vec::new(),
+        false => options.measured(
+            || "order changes that the index has not seen".into(),
+            "matches",
+            |_| Some(matches.tail.len()),
+            || sorted_tail(keys, &matches.tail, wanted, source, options),
+        )?,
+    };
     let mut ordering = TermOrder {
         keys,
         reader,
@@ -67,13 +75,12 @@ pub(super) fn stream<S: Source>(
         left: wanted,
         rows,
     };
-    if keys[0].nulls_first {
-        ordering.give_without_value()?;
-        ordering.give_by_terms()?;
-    } else {
-        ordering.give_by_terms()?;
-        ordering.give_without_value()?;
-    }
+    options.measured(
+        || format!("{}, by walking the index", plan.order_text()),
+        "rows",
+        |_| None,
+        || ordering.give_all(),
+    )?;
     Ok(true)
 }
 
@@ -104,6 +111,23 @@ pub(super) fn stream_ids<S: Source>(
     if !pays(set.len(), document_count, wanted) {
         return Ok(false);
     }
+    options.measured(
+        || format!("{}, by walking the ids", plan.order_text()),
+        "ids",
+        |visited| Some(*visited),
+        || walk_ids(source, options, set, wanted, rows),
+    )?;
+    Ok(true)
+}
+
+/// Gives matches in the order of ids; how many ids were passed.
+fn walk_ids<S: Source>(
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    set: &EntrySet,
+    wanted: u64,
+    rows: &mut Rows<'_, S>,
+) -> Result<u64, QueryError> {
     let (mut left, mut visited, mut result) = (wanted, 0_u64, Ok(()));
     source
         .visit_ids("", &mut |_, number| {
@@ -129,7 +153,7 @@ pub(super) fn stream_ids<S: Source>(
             }
         })
         .map_err(QueryError::Source)?;
-    result.map(|()| true)
+    result.map(|()| visited)
 }
 
 /// A walk passes about `wanted * entry_count / match_count` terms, sorting reads `match_count`
@@ -179,6 +203,16 @@ struct TermOrder<'o, 'r, S: Source> {
 }
 
 impl<S: Source> TermOrder<'_, '_, S> {
+    /// Gives all that are wanted.
+    fn give_all(&mut self) -> Result<(), QueryError> {
+        if self.keys[0].nulls_first {
+            self.give_without_value()?;
+            return self.give_by_terms();
+        }
+        self.give_by_terms()?;
+        self.give_without_value()
+    }
+
     /// Matches with a value.
     fn give_by_terms(&mut self) -> Result<(), QueryError> {
         let direction = match self.keys[0].descending {

@@ -4,6 +4,7 @@
 
 mod clauses;
 mod error;
+mod explain;
 mod expression;
 mod lexer;
 mod parser;
@@ -15,6 +16,7 @@ mod time_series;
 mod tree;
 
 pub use error::SyntaxError;
+pub use explain::{Explain, split_explain};
 pub use parser::{
     CLAUSE_COUNT_MAX, DEPTH_MAX, IN_ITEM_COUNT_MAX, TEXT_BYTES_MAX, parse, parse_patch,
 };
