@@ -50,6 +50,26 @@ fn rows_come_in_every_format() {
 }
 
 #[test]
+fn explanations_are_printed_as_text() {
+    let directory = TestDirectory::new();
+    let data = directory.text("data");
+    let archive = directory.file("a.tar", demo_archive(100));
+    import("freedb", &archive, &data, &[]).ok();
+    let text = "from Albums where Year > 1990 order by Title limit 3";
+    let plan = query(&data, &[&format!("explain {text}")]).ok();
+    assert!(plan.out.starts_with("Auto/Albums/"), "{plan:#?}");
+    assert!(plan.out.contains("\n  order by Title\n"), "{plan:#?}");
+    let costs = query(&data, &[&format!("explain analyze {text}")]).ok();
+    let line = costs.out.lines().nth(1).unwrap();
+    assert!(
+        line.starts_with("  query") && line.contains("3 rows"),
+        "{costs:#?}"
+    );
+    assert!(costs.out.contains("Year > 1990"), "{costs:#?}");
+    assert!(costs.out.trim_end().ends_with("bytes"), "{costs:#?}");
+}
+
+#[test]
 fn mistakes_in_queries_are_pointed_at() {
     let directory = TestDirectory::new();
     let data = directory.text("data");

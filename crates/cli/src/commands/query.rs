@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use jackdaw_database::{BoxError, Database, QueryRequest, RowSink, StoredDocument};
+use jackdaw_database::{BoxError, Database, QueryRequest, RowSink, StoredDocument, split_explain};
 use jackdaw_document::{DocumentBuf, Limits};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -21,7 +21,8 @@ pub(crate) const INDEX_WAIT: Duration = Duration::from_secs(600);
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct QueryArguments {
-    /// The query, such as: from Albums where Year >= 1990 order by Title limit 10
+    /// The query, such as: from Albums where Year >= 1990 order by Title limit 10. With `explain`
+    /// in front it tells how it would be run, with `explain analyze` what each step cost
     #[arg(value_name = "RQL")]
     text: String,
     #[command(flatten)]
@@ -83,6 +84,9 @@ pub(crate) fn run(arguments: &QueryArguments) -> anyhow::Result<()> {
         }
     };
     let time = started.elapsed();
+    if arguments.format == RowFormat::Table && split_explain(&arguments.text).0.is_some() {
+        return print_explanation(&answer);
+    }
     let text = render(&answer.rows, arguments.format, terminal_width())?;
     std::io::stdout()
         .write_all(text.as_bytes())
@@ -93,6 +97,20 @@ pub(crate) fn run(arguments: &QueryArguments) -> anyhow::Result<()> {
         // Standard output is for the data.
         RowFormat::Json | RowFormat::Ndjson | RowFormat::Csv => eprintln!("{line}"),
     }
+    Ok(())
+}
+
+/// Prints what `explain` tells in place of rows.
+fn print_explanation(answer: &Answer) -> anyhow::Result<()> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Explanation {
+        text: String,
+    }
+    let row = answer.rows.first().context("the explanation is missing")?;
+    let explanation: Explanation =
+        serde_json::from_slice(row).context("the explanation cannot be read")?;
+    say!("{}", explanation.text);
     Ok(())
 }
 
