@@ -160,13 +160,19 @@ impl Importer {
                     self.spare.push(batch);
                 }
             }
-            Err(error) => {
-                self.failure.get_or_insert(error);
-            }
+            Err(error) => match self.failure {
+                // Answers need not come in the order of batches: the cause may come later.
+                None | Some(WriteError::EarlierBatch) => self.failure = Some(error),
+                Some(_) => {}
+            },
         }
     }
 
-    fn check(&self) -> Result<(), WriteError> {
+    /// The cause of the first failure, waited for if only what followed from it is known.
+    fn check(&mut self) -> Result<(), WriteError> {
+        while self.in_flight > 0 && matches!(self.failure, Some(WriteError::EarlierBatch)) {
+            self.receive();
+        }
         self.failure.clone().map_or(Ok(()), Err)
     }
 }
