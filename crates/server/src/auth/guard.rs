@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN, USER_AGENT};
 use hyper::{StatusCode, Version};
 
 use crate::wire::{WireError, kind};
@@ -114,10 +114,12 @@ pub(crate) fn check_origin(
         let error = WireError::new(kind::AUTHORIZATION, message);
         return Err(error.with_status(StatusCode::FORBIDDEN));
     }
-    // What a form can send across sites without asking.
+    // What a form can send across sites without asking, by a browser too old to name its page.
+    // Programs may: RavenDB's client for Node.js does.
     let is_plain = text(&CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/plain"));
-    if takes_json && is_plain {
-        let message = "A body of text/plain is not taken; send application/json.";
+    let is_browser = text(&USER_AGENT).is_some_and(|agent| agent.starts_with("Mozilla/"));
+    if takes_json && is_plain && is_browser {
+        let message = "A body of text/plain is not taken from a browser; send application/json.";
         let error = WireError::new(kind::NOT_SUPPORTED, message);
         return Err(error.with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
     }
@@ -199,10 +201,13 @@ mod tests {
             ("origin", "null"),
             ("sec-fetch-site", "cross-site"),
             ("sec-fetch-site", "same-site"),
-            ("content-type", "text/plain;charset=UTF-8"),
         ] {
             assert!(!may(&[own, foreign]), "{foreign:?}");
             assert!(check_origin(&headers(&[own, foreign]), None, false, false).is_ok());
         }
+        let plain = ("content-type", "text/plain;charset=UTF-8");
+        assert!(!may(&[own, plain, ("user-agent", "Mozilla/5.0 (X11)")]));
+        assert!(may(&[own, plain, ("user-agent", "node")]));
+        assert!(may(&[own, plain]));
     }
 }
