@@ -198,7 +198,13 @@ fn documents_come_in_batches_and_again_until_they_are_acknowledged() {
     assert_eq!(batch[1]["Data"]["Name"], "again");
     worker.acknowledge(&batch[1]);
     put(&mut http, "users/4", json!({}), "Users");
-    assert_eq!(worker.ids(), ["users/4"]);
+    let batch = worker.batch();
+    assert_eq!(batch.iter().map(id).collect::<Vec<_>>(), ["users/4"]);
+    // Without a change vector the whole batch is meant.
+    worker.send(&json!({ "Type": "Acknowledge" }));
+    assert_eq!(worker.next(), json!({ "Type": "Confirm" }));
+    let position = &state(&mut http, &name)["ChangeVectorForNextBatchStartingPoint"];
+    assert_eq!(*position, batch[0]["Data"]["@metadata"]["@change-vector"]);
 }
 
 #[test]

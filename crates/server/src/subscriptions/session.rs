@@ -369,6 +369,7 @@ impl Session {
                     link.send(&bytes).await?;
                     drop(bytes);
                     let etag = self.acknowledged(link, &mut stopping).await?;
+                    let etag = etag.unwrap_or(last_sent);
                     self.confirm(link, etag, last_sent).await?;
                     last_word = tokio::time::Instant::now();
                     heartbeat_due = last_word + HEARTBEAT;
@@ -439,12 +440,13 @@ impl Session {
         }
     }
 
-    /// Waits for the acknowledgement of what was sent; the etag up to which it is.
+    /// Waits for the acknowledgement of what was sent; the etag up to which it is. `None` is the
+    /// whole batch: a client that received nothing it could name leaves the change vector out.
     async fn acknowledged(
         &mut self,
         link: &mut Link,
         stopping: &mut watch::Receiver<bool>,
-    ) -> Result<Etag, End> {
+    ) -> Result<Option<Etag>, End> {
         loop {
             let received = tokio::select! {
                 received = link.receive() => received?,
@@ -460,10 +462,14 @@ impl Session {
             match text("Type") {
                 "Acknowledge" => {
                     let vector = text("ChangeVector");
-                    return self.database.id().etag_of(vector).ok_or_else(|| {
+                    if vector.is_empty() {
+                        return Ok(None);
+                    }
+                    let etag = self.database.id().etag_of(vector).ok_or_else(|| {
                         let why = format!("'{vector}' is no change vector of this database.");
                         End::Farewell(Farewell::Invalid(why))
                     });
+                    return etag.map(Some);
                 }
                 "DisposedNotification" => return Err(End::Gone),
                 other => {
