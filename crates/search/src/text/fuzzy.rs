@@ -4,8 +4,12 @@
 //!
 //! Threads: pure functions.
 
-/// Most edits: more would make nearly every short term similar.
-const EDITS_MAX: u32 = 2;
+/// Most edits of a short term: more would make nearly every one similar.
+const EDITS_MAX: usize = 2;
+/// A longer term may have an edit for so many of its characters.
+const CHARS_FOR_AN_EDIT: usize = 4;
+/// Most edits of any term.
+const EDITS_OF_LONG_MAX: usize = 16;
 
 /// A term, and how different another may be.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +22,8 @@ pub struct Fuzzy {
 
 impl Fuzzy {
     /// Similarity between 0 and 1, as Lucene has it: edits are at most (1 - similarity) times the
-    /// characters of the term, and two. From 1 on `similarity` is the number of edits itself.
+    /// characters of the term, and two, or a fourth of the characters of a longer term. From 1 on
+    /// `similarity` is the number of edits itself.
     #[must_use]
     pub fn new(term: &str, similarity: f64) -> Fuzzy {
         let chars = term.chars().count();
@@ -26,12 +31,13 @@ impl Fuzzy {
             s if s >= 1.0 => s,
             s => (1.0 - s.max(0.0)) * chars as f64,
         };
+        let most = (chars / CHARS_FOR_AN_EDIT).clamp(EDITS_MAX, EDITS_OF_LONG_MAX);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "between 0 and 2 after clamping"
+            reason = "between 0 and 16 after clamping"
         )]
-        let edits = edits.clamp(0.0, f64::from(EDITS_MAX)) as u32;
+        let edits = edits.clamp(0.0, most as f64) as u32;
         Fuzzy {
             term: term.into(),
             edits,
@@ -108,5 +114,7 @@ mod tests {
         assert_eq!(Fuzzy::new("gamna", 0.79).edits, 1);
         assert_eq!(Fuzzy::new("gamna", 1.0).edits, 1);
         assert!(Fuzzy::new("gamna", 0.5).matches("gamma"));
+        assert!(Fuzzy::new("hiberanting rinhos", 0.5).matches("hibernating rhinos"));
+        assert_eq!(Fuzzy::new("hiberanting rinhos", 0.99).edits, 0);
     }
 }
