@@ -11,7 +11,14 @@ use jackdaw_document::{BuildError, Builder, DocumentBuf, Object, Value};
 ///   array, for several places.
 /// - `{"$value": v, "$boost": n}`: a value that counts `n` times. An entry of which every field
 ///   counts more has `$boost` beside its fields.
+/// - `{"$text": t, "$number": n}`: a value of C# that clients get as text and that compares as a
+///   number too: a span of time in ticks, or a decimal. Only programs that were asked for it make
+///   them, because a reduce computes with plain values.
 pub mod special {
+    /// The text of a value that is a number too.
+    pub const TEXT: &str = "$text";
+    /// The number.
+    pub const NUMBER: &str = "$number";
     /// Name of a field made by `CreateField`.
     pub const FIELD: &str = "$field";
     /// Its value, or a boosted value.

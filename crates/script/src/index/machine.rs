@@ -38,7 +38,8 @@ pub struct IndexMachine {
 
 /// What a native program goes over.
 enum Input<'i> {
-    One(IndexedDocument<'i>),
+    /// Of a map, and whether no reduce computes with its entries.
+    One(IndexedDocument<'i>, bool),
     Entries(&'i [Value<'i>]),
 }
 
@@ -68,7 +69,10 @@ impl IndexMachine {
         emit: &mut dyn FnMut(DocumentBuf),
     ) -> Result<(), RunError> {
         match program.code() {
-            MapCode::Native(compiled) => self.native(compiled, Input::One(document), host, emit),
+            MapCode::Native(compiled) => {
+                let input = Input::One(document, program.is_final());
+                self.native(compiled, input, host, emit)
+            }
             MapCode::Script(script) => self.map_by_script(script, document, host, emit),
         }
     }
@@ -117,14 +121,15 @@ impl IndexMachine {
         host: &mut dyn IndexHost,
         emit: &mut dyn FnMut(DocumentBuf),
     ) -> Result<(), RunError> {
+        let is_final = matches!(input, Input::One(_, true));
         let root = match input {
-            Input::One(document) => native::root_of(document, &self.arena),
+            Input::One(document, _) => native::root_of(document, &self.arena),
             Input::Entries(entries) => native::root_of_entries(entries, &self.arena),
         };
         let (expression, slot_count) = (&compiled.expression, compiled.slot_count);
         let outcome = native::run(expression, slot_count, root, &self.arena, self.limits, host);
         let outcome = outcome.and_then(|results| {
-            native::entries(results, &mut self.builder, emit).map_err(RunError::Document)
+            native::entries(results, is_final, &mut self.builder, emit).map_err(RunError::Document)
         });
         self.builder.clear();
         // A large document must not take the memory of those behind it.

@@ -10,7 +10,11 @@ use crate::index::linq::{self, Compiled};
 
 /// One map of a static index. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct MapProgram(Arc<Map>);
+pub struct MapProgram {
+    map: Arc<Map>,
+    /// No reduce computes with its entries.
+    is_final: bool,
+}
 
 #[derive(Debug)]
 struct Map {
@@ -85,42 +89,56 @@ impl MapProgram {
             let (script, facts) = javascript::compile_map(text, additional_sources)?;
             (MapCode::Script(script), facts)
         };
-        Ok(MapProgram(Arc::new(Map { code, facts })))
+        Ok(MapProgram {
+            map: Arc::new(Map { code, facts }),
+            is_final: false,
+        })
     }
 
     /// What it goes over.
     #[must_use]
     pub fn source(&self) -> &MapSource {
-        &self.0.facts.source
+        &self.map.facts.source
     }
 
     /// Fields of its entries that the text names, in order. Fields of `CreateField` are not known
     /// before they are made; neither are those of JavaScript that builds its objects in steps.
     #[must_use]
     pub fn fields(&self) -> &[String] {
-        &self.0.facts.fields
+        &self.map.facts.fields
     }
 
     /// Collections of the documents it loads, each once.
     #[must_use]
     pub fn referenced_collections(&self) -> &[String] {
-        &self.0.facts.referenced_collections
+        &self.map.facts.referenced_collections
     }
 
     /// Whether it looks at compare-exchange items.
     #[must_use]
     pub fn uses_compare_exchange(&self) -> bool {
-        self.0.facts.uses_compare_exchange
+        self.map.facts.uses_compare_exchange
     }
 
     /// Whether a document may have several entries. False is a promise; true is not.
     #[must_use]
     pub fn has_fan_out(&self) -> bool {
-        self.0.facts.has_fan_out
+        self.map.facts.has_fan_out
     }
 
     pub(crate) fn code(&self) -> &MapCode {
-        &self.0.code
+        &self.map.code
+    }
+
+    /// The same map, whose entries are those of the index: no reduce computes with them.
+    #[must_use]
+    pub fn without_reduce(mut self) -> MapProgram {
+        self.is_final = true;
+        self
+    }
+
+    pub(crate) fn is_final(&self) -> bool {
+        self.is_final
     }
 }
 

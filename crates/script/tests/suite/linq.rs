@@ -275,8 +275,11 @@ fn numbers_are_exact_where_they_can_be() {
         r#"{"Age":0}"#,
     );
     assert_eq!(error, "Attempted to divide by zero.");
+    // What is not there counts as zero.
+    let error = map_error("from u in docs.Us select new { a = 5 / u.Age }", "{}");
+    assert_eq!(error, "Attempted to divide by zero.");
     assert_eq!(
-        mapped("from u in docs.Us select new { a = 5 / u.Age }", "{}"),
+        mapped("from u in docs.Us select new { a = u.Age / 5 }", "{}"),
         [r#"{"a":null}"#]
     );
     let error = map_error(

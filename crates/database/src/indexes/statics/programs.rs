@@ -31,7 +31,11 @@ impl Programs {
         let mut maps = Vec::with_capacity(definition.maps.len());
         for text in &definition.maps {
             let compiled = MapProgram::compile(text, sources);
-            maps.push(compiled.map_err(|error| refuse(error.to_string(), text, "Maps"))?);
+            let compiled = compiled.map_err(|error| refuse(error.to_string(), text, "Maps"))?;
+            maps.push(match &definition.reduce {
+                Some(_) => compiled,
+                None => compiled.without_reduce(),
+            });
         }
         let first = source_type(&maps[0]);
         if let Some(slot) = maps.iter().position(|map| source_type(map) != first) {

@@ -172,7 +172,12 @@ pub(crate) fn operate<'a>(
         _ => {}
     }
     if left.is_nothing() || right.is_nothing() {
-        return Ok(Value::Null);
+        let divides = matches!(operator, O::Divide | O::Remainder);
+        // What is missing counts as zero to a whole number that it divides.
+        return match (left, divides) {
+            (Value::Long(_), true) => Err("Attempted to divide by zero.".to_owned()),
+            _ => Ok(Value::Null),
+        };
     }
     if let (Some(left), Some(right)) = (Number::of(left), Number::of(right)) {
         return numbers(operator, left, right).map(Number::to_value);

@@ -10,12 +10,14 @@ use crate::input::ScriptDocument;
 /// Objects inside one another that an entry may have; what lies deeper is null.
 const DEPTH_MAX: usize = 64;
 
-/// Calls `emit` with each entry of `results`, a list.
+/// Calls `emit` with each entry of `results`, a list. `is_final` says that no reduce computes with
+/// the entries: spans and decimals keep both their forms then.
 ///
 /// # Errors
 /// A result that is no object.
 pub(crate) fn entries(
     results: Value<'_>,
+    is_final: bool,
     builder: &mut Builder,
     emit: &mut dyn FnMut(DocumentBuf),
 ) -> Result<(), String> {
@@ -30,7 +32,10 @@ pub(crate) fn entries(
                     // What the document does not have is left out.
                     if !matches!(value, Value::Missing) {
                         builder.key(name);
-                        write(value, 1, builder);
+                        match is_final {
+                            true => write_final(value, builder),
+                            false => write(value, 1, builder),
+                        }
                     }
                 }
                 builder.end_object();
@@ -49,6 +54,19 @@ pub(crate) fn entries(
         emit(entry);
     }
     Ok(())
+}
+
+/// Appends the value of a field.
+fn write_final(value: Value<'_>, builder: &mut Builder) {
+    let number = match value {
+        Value::Span(ticks) => ticks.to_string(),
+        Value::Decimal(_) => text_of(value),
+        _ => return write(value, 1, builder),
+    };
+    builder.begin_object();
+    builder.key(special::TEXT).string(&text_of(value));
+    builder.key(special::NUMBER).number(&number);
+    builder.end_object();
 }
 
 /// Appends a value as documents hold it.
