@@ -121,7 +121,8 @@ fn days_in(year: i64, month: i64) -> i64 {
 
 /// Days since 1970 of a date of the proleptic Gregorian calendar. Years are counted from March so
 /// that the leap day is the last of its year; 400 years are one cycle of 146,097 days.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+#[must_use]
+pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let cycle = year.div_euclid(400);
     let year_of_cycle = year.rem_euclid(400);
@@ -131,8 +132,9 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     cycle * 146_097 + day_of_cycle - 719_468
 }
 
-/// The inverse of [`days_from_civil`].
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
+/// The inverse of [`days_from_civil`]: year, month, day.
+#[must_use]
+pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let cycle = days.div_euclid(146_097);
     let day = days.rem_euclid(146_097);

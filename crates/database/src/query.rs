@@ -17,7 +17,7 @@ use jackdaw_query::syntax::{Expression, SourceName};
 use jackdaw_query::{
     BoundQuery, Costs, Etag, ExecuteOptions, FieldKind, FieldPath, IndexField, IndexSchema,
     Outcome, Parameters, ProjectionBehavior, QueryError, RowSink, Scope, bind_over, execute, plan,
-    syntax,
+    resolve_exchange, syntax,
 };
 use jackdaw_search::{FieldOptions, IndexError, IndexReader};
 use jackdaw_storage::{ReadTransaction, StorageError};
@@ -174,13 +174,18 @@ fn answer(
         },
         false => syntax::parse(request.text)?,
     };
-    let has_includes = !query.include.is_empty();
+    let mut has_includes = !query.include.is_empty();
     // The caller reads these from a snapshot of its own.
     query.include.retain(|item| !is_beside(item));
     let parameters = match request.parameters {
         Some(parameters) => Parameters::new(parameters)?,
         None => Parameters::NONE,
     };
+    // Whatever these values are, the result changes with them.
+    has_includes |= resolve_exchange(&mut query, parameters, &mut |key| {
+        let found = read()?.exchange_value(key)?;
+        Ok(found.map(|known| known.value))
+    })?;
     let named = named_index(indexes, &query.from.source)?;
     let target = core.hub.target();
     if let Some(index) = named.as_ref().filter(|index| index.programs().is_some()) {
@@ -456,7 +461,7 @@ fn result_etag(
         Some(view) => view.entries.as_ref().map_or(0, StaticView::batches),
         None => 0,
     };
-    let exchange = match has_includes {
+    let exchange = match has_includes || bound.reads_others() {
         true => snapshot.exchange_index().map_err(source_error)?,
         false => 0,
     };

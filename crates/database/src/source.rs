@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jackdaw_document::{Document, DocumentBuf};
 use jackdaw_query::{
     BoxError, Costs, DocumentNumber, Etag, FieldPath, IndexAccess, IndexField, IndexRows,
-    IndexSchema, Numbers, Scope, Source, StoredDocument,
+    IndexSchema, Numbers, Scope, SeriesEntry, Source, StoredDocument,
 };
 use jackdaw_search::{EntryId, IndexReader};
 use jackdaw_storage::ReadTransaction;
@@ -178,6 +178,35 @@ impl Source for DatabaseSource<'_> {
             .collect())
     }
 
+    fn series_span(&self, id: &str, name: &str) -> Result<Option<(i64, i64)>, BoxError> {
+        let series = self.snapshot.series_of(id, name)?;
+        Ok(series.map(|series| (series.first, series.last)))
+    }
+
+    fn visit_series(
+        &self,
+        id: &str,
+        name: &str,
+        (from, to): (i64, i64),
+        visit: &mut dyn FnMut(SeriesEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), BoxError> {
+        let Some(series) = self.snapshot.series_of(id, name)? else {
+            return Ok(());
+        };
+        for entry in self.snapshot.series_entries(&series, from, to)? {
+            let entry = entry?;
+            let step = visit(SeriesEntry {
+                at: entry.at,
+                values: &entry.values,
+                tag: entry.tag.as_deref(),
+            });
+            if step.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn exchange_value(&self, key: &str) -> Result<Option<DocumentBuf>, BoxError> {
         Ok(self.snapshot.exchange_value(key)?.map(|known| known.value))
     }
@@ -195,6 +224,7 @@ impl Source for DatabaseSource<'_> {
                 Some(entries) if entries.is_reduced() => IndexRows::Results,
                 Some(entries) => IndexRows::Entries {
                     has_fan_out: entries.has_fan_out(),
+                    are_rows: entries.are_rows(),
                 },
             },
             has_open_fields: view.reader.is_none() || view.fields.is_empty(),

@@ -162,6 +162,11 @@ impl ArrayWriter<'_> {
         number::push_long(self.next(), value);
     }
 
+    /// A number; null when it is not finite.
+    pub fn double(&mut self, value: f64) {
+        number::push_double(self.next(), value);
+    }
+
     /// Text that is JSON already.
     pub fn raw(&mut self, json: &[u8]) {
         self.next().extend_from_slice(json);

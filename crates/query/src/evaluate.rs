@@ -10,7 +10,7 @@ use jackdaw_base::lowercase::lowercase_char;
 use jackdaw_document::Value;
 use jackdaw_search::{FieldOptions, FieldTerms};
 
-use crate::fields::{FieldKind, IndexField, Leaf, places_of, terms_of, visit_values};
+use crate::fields::{FieldKind, IndexField, Leaf, number_text, places_of, terms_of, visit_values};
 use crate::predicate::{Field, Predicate, Test};
 use crate::source::StoredDocument;
 
@@ -45,7 +45,7 @@ fn passes(field: &Field, test: &Test, document: &StoredDocument<'_>) -> bool {
                 _ => Case::Folded,
             };
             let visited = visit_values(document, path, &mut |leaf| match leaf_passes(
-                test, leaf, case,
+                test, leaf, kind, case,
             ) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -64,7 +64,7 @@ enum Case {
     Exact,
 }
 
-fn leaf_passes(test: &Test, leaf: Leaf<'_>, case: Case) -> bool {
+fn leaf_passes(test: &Test, leaf: Leaf<'_>, kind: &FieldKind, case: Case) -> bool {
     match (test, leaf) {
         (Test::Exists, _) => true,
         (Test::Null, Leaf::Null) => true,
@@ -79,14 +79,10 @@ fn leaf_passes(test: &Test, leaf: Leaf<'_>, case: Case) -> bool {
         (Test::Number(_) | Test::NumberRange(..), _) => false,
         (_, Leaf::Text(text)) => text_passes(test, text, case),
         (_, Leaf::Bool(value)) => text_passes(test, if value { "true" } else { "false" }, case),
-        (_, Leaf::Number(_, value)) => value_passes(test, value, case),
-        (_, Leaf::Object(object)) => value_passes(test, Value::Object(object), case),
+        // Rarely reached: text tests mostly meet text.
+        (_, Leaf::Number(_, value)) => text_passes(test, &number_text(kind, value), case),
+        (_, Leaf::Object(object)) => text_passes(test, &Value::Object(object).to_json(), case),
     }
-}
-
-/// Tests the JSON text of a value. Rarely reached: text tests mostly meet text.
-fn value_passes(test: &Test, value: Value<'_>, case: Case) -> bool {
-    text_passes(test, &value.to_json(), case)
 }
 
 fn text_passes(test: &Test, text: &str, case: Case) -> bool {

@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 
 use jackdaw_base::number::Number;
 use jackdaw_document::{Object, Value};
+use jackdaw_script::index::special;
 use jackdaw_search::{Analyzer, EntryTerms, FieldOptions, FieldSlot, FieldTerms, Place};
 
 use crate::source::StoredDocument;
@@ -206,7 +207,17 @@ fn visit_leaves(
         Value::Null => Leaf::Null,
         Value::Bool(value) => Leaf::Bool(value),
         Value::String(text) => Leaf::Text(text),
-        Value::Object(object) => Leaf::Object(object),
+        Value::Object(object) => match made_number(object) {
+            // A value that is both passes as either.
+            Some((text, value)) => {
+                visit(Leaf::Text(text))?;
+                match to_number(value) {
+                    Some(number) => Leaf::Number(number, value),
+                    None => return ControlFlow::Continue(()),
+                }
+            }
+            None => Leaf::Object(object),
+        },
         Value::Array(array) => {
             return array
                 .iter()
@@ -295,7 +306,7 @@ pub(crate) fn terms_of(document: &StoredDocument<'_>, field: &IndexField) -> Fie
             Leaf::Null => {}
             Leaf::Bool(value) => terms.add(if value { "true" } else { "false" }),
             Leaf::Text(text) => terms.add(text),
-            Leaf::Number(_, value) => terms.add(&value.to_json()),
+            Leaf::Number(_, value) => terms.add(&number_text(&field.kind, value)),
             Leaf::Object(object) if made_place(object).is_some() => {}
             Leaf::Object(object) => add_object(&field.kind, object, &mut |text| terms.add(text)),
         }
@@ -347,6 +358,12 @@ pub(crate) fn places_of(document: &StoredDocument<'_>, field: &IndexField) -> Ve
     }
 }
 
+/// The text and the number of a value that a map of a named index made as both.
+pub(crate) fn made_number<'d>(object: Object<'d>) -> Option<(&'d str, Value<'d>)> {
+    let text = object.get(special::TEXT)?.as_str()?;
+    Some((text, object.get(special::NUMBER)?))
+}
+
 /// The place that a map of a named index made: an object with `$spatial`, which holds latitude and
 /// longitude, or well-known text.
 fn made_place(object: Object<'_>) -> Option<Place> {
@@ -357,6 +374,21 @@ fn made_place(object: Object<'_>) -> Option<Place> {
             Place::point(degrees("Latitude")?, degrees("Longitude")?)
         }
         _ => None,
+    }
+}
+
+/// Whole numbers up to here are exact in a double.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// The text of a number in the index. What maps compute has no fraction of zeros: 7, not 7.0.
+pub(crate) fn number_text(kind: &FieldKind, value: Value<'_>) -> String {
+    match (kind, value) {
+        (FieldKind::Named(_), Value::Double(double))
+            if double.fract() == 0.0 && double.abs() <= WHOLE_MAX =>
+        {
+            format!("{double:.0}")
+        }
+        _ => value.to_json(),
     }
 }
 
@@ -394,20 +426,13 @@ pub fn add_terms(
         let places = places_of(document, field);
         return places.iter().for_each(|place| terms.place(slot, place));
     }
-    let mut scratch = Vec::new();
     let _ = visit_values(document, &field.path, &mut |leaf| {
         match leaf {
             Leaf::Null => terms.null(slot),
             Leaf::Bool(value) => terms.boolean(slot, value),
             Leaf::Text(text) => terms.text(slot, text),
             Leaf::Number(number, value) => {
-                scratch.clear();
-                value.write_json(&mut scratch);
-                terms.number(
-                    slot,
-                    number,
-                    std::str::from_utf8(&scratch).unwrap_or_default(),
-                );
+                terms.number(slot, number, &number_text(&field.kind, value));
             }
             Leaf::Object(object) => match made_place(object) {
                 Some(place) => terms.place(slot, &place),

@@ -12,20 +12,20 @@ use crate::fields::{FieldPath, to_number};
 use crate::source::StoredDocument;
 use crate::syntax::{Comparison, PathPart};
 
-/// A bound filter condition.
+/// A bound filter condition on values of kind `O`.
 #[derive(Clone, Debug)]
-pub(crate) enum Filter {
+pub(crate) enum Filter<O = Operand> {
     Everything,
-    Not(Box<Filter>),
-    And(Vec<Filter>),
-    Or(Vec<Filter>),
-    Compare(Operand, Comparison, Operand),
-    Between(Operand, Operand, Operand),
-    OneOf(Operand, Vec<Constant>),
-    AllOf(Operand, Vec<Constant>),
-    StartsWith(Operand, Operand),
-    EndsWith(Operand, Operand),
-    Exists(Operand),
+    Not(Box<Filter<O>>),
+    And(Vec<Filter<O>>),
+    Or(Vec<Filter<O>>),
+    Compare(O, Comparison, O),
+    Between(O, O, O),
+    OneOf(O, Vec<Constant>),
+    AllOf(O, Vec<Constant>),
+    StartsWith(O, O),
+    EndsWith(O, O),
+    Exists(O),
 }
 
 /// A value of a filter.
@@ -47,7 +47,7 @@ pub(crate) enum Constant {
 
 /// What an operand is for one document.
 #[derive(Clone, Copy)]
-enum Found<'a> {
+pub(crate) enum Found<'a> {
     Missing,
     Null,
     Bool(bool),
@@ -59,13 +59,19 @@ enum Found<'a> {
 
 /// Whether `document` passes.
 pub(crate) fn passes(filter: &Filter, document: &StoredDocument<'_>) -> bool {
-    let with =
-        |operand: &Operand, test: &dyn Fn(Found<'_>) -> bool| with_value(operand, document, test);
+    holds_for(filter, &|operand, test| with_value(operand, document, test))
+}
+
+/// A test of the value of an operand.
+type ValueTest<'t> = dyn Fn(Found<'_>) -> bool + 't;
+
+/// Whether `filter` holds where `with` calls a test with the value of an operand.
+pub(crate) fn holds_for<O>(filter: &Filter<O>, with: &dyn Fn(&O, &ValueTest<'_>) -> bool) -> bool {
     match filter {
         Filter::Everything => true,
-        Filter::Not(inner) => !passes(inner, document),
-        Filter::And(list) => list.iter().all(|filter| passes(filter, document)),
-        Filter::Or(list) => list.iter().any(|filter| passes(filter, document)),
+        Filter::Not(inner) => !holds_for(inner, with),
+        Filter::And(list) => list.iter().all(|filter| holds_for(filter, with)),
+        Filter::Or(list) => list.iter().any(|filter| holds_for(filter, with)),
         Filter::Compare(left, comparison, right) => with(left, &|left| {
             with(right, &|right| holds(left, *comparison, right))
         }),
@@ -98,7 +104,8 @@ pub(crate) fn passes(filter: &Filter, document: &StoredDocument<'_>) -> bool {
 }
 
 impl Constant {
-    fn found(&self) -> Found<'_> {
+    /// The value.
+    pub(crate) fn found(&self) -> Found<'_> {
         match self {
             Constant::Null => Found::Null,
             Constant::Bool(value) => Found::Bool(*value),
@@ -114,11 +121,19 @@ fn with_value(
     document: &StoredDocument<'_>,
     test: &dyn Fn(Found<'_>) -> bool,
 ) -> bool {
-    let path = match operand {
-        Operand::Constant(constant) => return test(constant.found()),
-        Operand::Id => return test(Found::Text(document.id)),
-        Operand::Field(path) => path,
-    };
+    match operand {
+        Operand::Constant(constant) => test(constant.found()),
+        Operand::Id => test(Found::Text(document.id)),
+        Operand::Field(path) => with_field(path, document, test),
+    }
+}
+
+/// Calls `test` with what is at `path`.
+pub(crate) fn with_field(
+    path: &FieldPath,
+    document: &StoredDocument<'_>,
+    test: &dyn Fn(Found<'_>) -> bool,
+) -> bool {
     let (root, parts) = match path.metadata_parts() {
         None => (Some(document.body.root()), path.parts()),
         Some(parts) => {

@@ -17,8 +17,10 @@ use crate::evaluate::matches;
 use crate::execute::ExecuteOptions;
 use crate::filter;
 use crate::parameters::Parameters;
-use crate::project::{Projection, for_each_id, write_document, write_made_row, write_projection};
-use crate::scripted::{Scripted, load_all};
+use crate::project::{
+    Projection, for_each_id, write_document, write_made_row, write_projection, write_series_row,
+};
+use crate::scripted::Scripted;
 use crate::source::{Scope, Source, StoredDocument};
 use crate::syntax::{self, Comparison, Expression, Query, SourceName};
 
@@ -174,17 +176,7 @@ impl<'q> Follower<'q> {
             return Ok(None);
         }
         self.row.clear();
-        let loaded = load_all(&query.load, document, source)?;
-        let mut made = crate::scripted::Made {
-            loaded,
-            value: None,
-        };
-        if let Some(call) = &query.script {
-            let value = self
-                .scripted
-                .run(call, document, &made.loaded, source, options)?;
-            made.value = Some(value);
-        }
+        let made = self.scripted.make(query, document, source, options)?;
         match &query.projection {
             // Refused when the subscription was made.
             Projection::Nothing | Projection::Facets(_) | Projection::Suggestions(_) => {}
@@ -192,6 +184,7 @@ impl<'q> Follower<'q> {
             Projection::Fields(outputs) => {
                 write_projection(outputs, document, &made, None, None, &mut self.row);
             }
+            Projection::Series => write_series_row(document, &made, None, &mut self.row),
             Projection::Script => {
                 let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);
                 let Value::Object(object) = root else {

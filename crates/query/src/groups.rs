@@ -18,8 +18,8 @@ use crate::execute::ExecuteOptions;
 use crate::fields::FieldPath;
 use crate::project::{Found, find, for_each};
 use crate::source::{
-    ChangeVector, DocumentNumber, EMPTY_COLLECTION, Etag, IndexAccess, Numbers, Scope, Source,
-    StoredDocument,
+    ChangeVector, DocumentNumber, EMPTY_COLLECTION, Etag, IndexAccess, Numbers, Scope, SeriesEntry,
+    Source, StoredDocument,
 };
 use crate::syntax::PathPart;
 
@@ -316,6 +316,20 @@ impl<S: Source> Source for GroupSource<'_, S> {
 
     fn counters(&self, id: &str) -> Result<Vec<(String, i64)>, BoxError> {
         self.inner.counters(id)
+    }
+
+    fn series_span(&self, id: &str, name: &str) -> Result<Option<(i64, i64)>, BoxError> {
+        self.inner.series_span(id, name)
+    }
+
+    fn visit_series(
+        &self,
+        id: &str,
+        name: &str,
+        range: (i64, i64),
+        visit: &mut dyn FnMut(SeriesEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), BoxError> {
+        self.inner.visit_series(id, name, range, visit)
     }
 
     fn exchange_value(&self, key: &str) -> Result<Option<DocumentBuf>, BoxError> {

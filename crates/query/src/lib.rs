@@ -14,6 +14,7 @@ mod bind;
 mod costs;
 mod error;
 mod evaluate;
+mod exchange;
 mod execute;
 mod explain;
 mod facets;
@@ -29,6 +30,7 @@ mod plan;
 mod predicate;
 mod project;
 mod scripted;
+mod series;
 mod source;
 mod suggest;
 pub mod syntax;
@@ -39,6 +41,7 @@ pub use bind::{BoundQuery, IndexRequirement, IndexSchema, bind, bind_over};
 pub use costs::{Costs, Reads, Step};
 pub use error::{BoxError, QueryError};
 pub use evaluate::matches;
+pub use exchange::resolve_exchange;
 pub use execute::{ExecuteOptions, Outcome, RowBuffer, RowSink, execute};
 pub use explain::Explanation;
 pub use fields::{FieldKind, FieldPath, IndexField, Leaf, add_terms, visit_values};
@@ -49,6 +52,6 @@ pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, PlaceTest, Predicate, TermsTest, Test, Written};
 pub use project::{ProjectionBehavior, write_document};
 pub use source::{
-    ChangeVector, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope, Source,
-    StoredDocument,
+    ChangeVector, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope, SeriesEntry,
+    Source, StoredDocument,
 };

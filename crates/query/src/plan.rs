@@ -315,6 +315,7 @@ impl fmt::Display for Plan<'_> {
             (Projection::Document, false) => f.write_str("  rows: documents"),
             (Projection::Document, true) => f.write_str("  rows: different documents"),
             (Projection::Script, _) => f.write_str("  rows: made by a script"),
+            (Projection::Series, _) => f.write_str("  rows: time series"),
             (Projection::Facets(_), _) => f.write_str("  count the values of facets"),
             (Projection::Suggestions(_), _) => f.write_str("  compare the terms of a field"),
             (Projection::Fields(fields), distinct) => {

@@ -9,7 +9,7 @@ use jackdaw_document::{
 };
 
 use crate::bind::FacetItem;
-use crate::fields::{FieldPath, visit_values};
+use crate::fields::{FieldPath, made_number, visit_values};
 use crate::scripted::{Loaded, Made};
 use crate::source::{EMPTY_COLLECTION, StoredDocument};
 use crate::suggest::Suggest;
@@ -45,7 +45,7 @@ impl Kept<'_> {
     fn value(&self, path: &FieldPath) -> Option<Value<'_>> {
         let name = path.as_str();
         let kept = || match self.values.get(name) {
-            Some(value) if (self.is_stored)(name) => Some(value),
+            Some(value) if (self.is_stored)(name) => Some(shown(value)),
             // A field that was made by name is nowhere else.
             _ => None,
         };
@@ -82,6 +82,12 @@ impl Kept<'_> {
     }
 }
 
+/// A value of an entry as rows show it: of one that is a text and a number, the text.
+fn shown(value: Value<'_>) -> Value<'_> {
+    let made = value.as_object().and_then(made_number);
+    made.map_or(value, |(text, _)| Value::String(text))
+}
+
 /// What a row holds.
 #[derive(Clone, Debug)]
 pub(crate) enum Projection {
@@ -93,6 +99,8 @@ pub(crate) enum Projection {
     Fields(Vec<Output>),
     /// What the script of the query returns.
     Script,
+    /// A time series.
+    Series,
     /// Counts of values, instead of rows of matches.
     Facets(Vec<FacetItem>),
     /// Similar terms, instead of rows of matches.
@@ -119,6 +127,15 @@ pub(crate) enum OutputSource {
     Loaded(usize, Option<FieldPath>),
     /// An element of what the script of the query returns.
     Computed(usize),
+    /// A time series, by its position among those of the query.
+    Series(usize),
+}
+
+impl OutputSource {
+    /// Whether the value is a time series.
+    pub(crate) fn is_series(&self) -> bool {
+        matches!(self, OutputSource::Series(_))
+    }
 }
 
 /// Appends a stored document as clients see it: its fields, then its metadata.
@@ -196,6 +213,37 @@ pub(crate) fn write_projection(
     });
 }
 
+/// Appends a row that is an entry of an index: its fields, and metadata that says that it is no
+/// document.
+pub(crate) fn write_entry_row(entry: Object<'_>, out: &mut Vec<u8>) {
+    write_object(out, |object| {
+        for (name, value) in entry.iter().filter(|(name, _)| *name != METADATA) {
+            object.value(name, shown(value));
+        }
+        object.object(METADATA, |metadata| metadata.null("@change-vector"));
+    });
+}
+
+/// Whether a row that a script made is the document as it is.
+pub(crate) fn is_document(row: Object<'_>, document: &StoredDocument<'_>) -> bool {
+    let Value::Object(body) = document.body.root() else {
+        return false;
+    };
+    let mut fields = row.iter().filter(|(name, _)| *name != METADATA);
+    let mut own = body.iter();
+    loop {
+        match (fields.next(), own.next()) {
+            (None, None) => return true,
+            (Some(field), Some(own)) if field.0 == own.0 => {
+                if field.1.to_json() != own.1.to_json() {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
+    }
+}
+
 /// Appends a row that a script made.
 pub(crate) fn write_made_row(
     row: Object<'_>,
@@ -206,6 +254,21 @@ pub(crate) fn write_made_row(
     write_object(out, |object| {
         object.fields_except(row, METADATA);
         push_projected(document, score, object);
+    });
+}
+
+/// Appends a row that is a time series.
+pub(crate) fn write_series_row(
+    document: &StoredDocument<'_>,
+    made: &Made<'_>,
+    score: Option<f64>,
+    out: &mut Vec<u8>,
+) {
+    write_object(out, |row| {
+        if let Some(answer) = made.series.first() {
+            answer.push(row);
+        }
+        push_projected(document, score, row);
     });
 }
 
@@ -244,6 +307,11 @@ fn push_fields(
                 let value = values.and_then(|values| values.get(*slot));
                 row.value(&output.name, value.unwrap_or(Value::Null));
             }
+            OutputSource::Series(slot) => row.object(&output.name, |object| {
+                if let Some(answer) = made.series.get(*slot) {
+                    answer.push(object);
+                }
+            }),
             OutputSource::Id => row.string(&output.name, document.id),
             OutputSource::Json(json) => row.raw(&output.name, json),
             OutputSource::Field(path) => match kept.and_then(|kept| kept.value(path)) {

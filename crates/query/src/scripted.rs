@@ -1,4 +1,5 @@
-//! What is read and computed beside each match: documents of `load`, and the query's script.
+//! What is read and computed beside each match: documents of `load`, time series, and the query's
+//! script.
 //!
 //! Bound by `bind::select`, run by `execute::rows` for each row that is given. A script reads
 //! through the same snapshot as the query, and changes nothing.
@@ -9,10 +10,12 @@ use jackdaw_script::{
     Argument, Host, HostError, Machine, Program, ScriptDocument, ScriptError, ScriptLimits, Wanted,
 };
 
+use crate::bind::BoundQuery;
 use crate::error::{BoxError, QueryError};
 use crate::execute::ExecuteOptions;
 use crate::fields::FieldPath;
 use crate::project::for_each_id;
+use crate::series::{self, SeriesAnswer};
 use crate::source::{ChangeVector, EMPTY_COLLECTION, Source, StoredDocument};
 
 /// One item of `load`.
@@ -60,6 +63,8 @@ pub(crate) struct Made<'s> {
     pub(crate) loaded: Vec<Loaded<'s>>,
     /// What the script returned.
     pub(crate) value: Option<DocumentBuf>,
+    /// One for each time series of the query.
+    pub(crate) series: Vec<SeriesAnswer>,
 }
 
 /// The documents of one item of `load`.
@@ -69,7 +74,7 @@ pub(crate) enum Loaded<'s> {
 }
 
 /// Reads the documents that `load` names for `document`.
-pub(crate) fn load_all<'s, S: Source>(
+fn load_all<'s, S: Source>(
     load: &[Load],
     document: &StoredDocument<'_>,
     source: &'s S,
@@ -130,11 +135,36 @@ pub(crate) struct Scripted {
     machine: Option<Machine>,
     /// Ids that the script asked to include.
     pub(crate) included: Vec<String>,
+    /// Keys of compare-exchange that it asked to include.
+    pub(crate) included_keys: Vec<String>,
 }
 
 impl Scripted {
+    /// Reads and computes what the row of `document` holds beside it.
+    pub(crate) fn make<'s, S: Source>(
+        &mut self,
+        query: &BoundQuery,
+        document: &StoredDocument<'_>,
+        source: &'s S,
+        options: &ExecuteOptions<'_>,
+    ) -> Result<Made<'s>, QueryError> {
+        let loaded = load_all(&query.load, document, source)?;
+        let value = match &query.script {
+            Some(call) => Some(self.run(call, document, &loaded, source, options)?),
+            None => None,
+        };
+        let answers = query.series.iter();
+        let answers = answers.map(|query| series::run(query, document, &loaded, source, options));
+        let series = answers.collect::<Result<_, _>>()?;
+        Ok(Made {
+            loaded,
+            value,
+            series,
+        })
+    }
+
     /// Runs the script for one match.
-    pub(crate) fn run<S: Source>(
+    fn run<S: Source>(
         &mut self,
         call: &ScriptCall,
         document: &StoredDocument<'_>,
@@ -172,6 +202,7 @@ impl Scripted {
             source,
             options,
             included: &mut self.included,
+            included_keys: &mut self.included_keys,
         };
         let parameters = call.parameters.as_ref();
         let parameters = parameters.map(|parameters| parameters.root());
@@ -196,6 +227,7 @@ struct SourceHost<'h, S> {
     source: &'h S,
     options: &'h ExecuteOptions<'h>,
     included: &'h mut Vec<String>,
+    included_keys: &'h mut Vec<String>,
 }
 
 impl<S: Source> Host for SourceHost<'_, S> {
@@ -214,7 +246,11 @@ impl<S: Source> Host for SourceHost<'_, S> {
                     .map_err(HostError::Failed)
             }
             "include" | "includes.document" => {
-                self.include(arguments);
+                include(arguments, self.included);
+                Ok(b"null".to_vec())
+            }
+            "includes.cmpxchg" => {
+                include(arguments, self.included_keys);
                 Ok(b"null".to_vec())
             }
             "put" | "del" | "incrementCounter" | "deleteCounter" => Err(HostError::Refused(
@@ -287,17 +323,18 @@ impl<S: Source> SourceHost<'_, S> {
             .write_json(&mut json);
         Ok(json)
     }
+}
 
-    fn include(&mut self, arguments: Array<'_>) {
-        for argument in arguments.iter() {
-            match argument {
-                Value::String(id) => self.included.push(id.to_owned()),
-                Value::Array(ids) => {
-                    let ids = ids.iter().filter_map(|id| id.as_str());
-                    self.included.extend(ids.map(str::to_owned));
-                }
-                _ => {}
+/// Notes the texts among the arguments, and in arrays among them.
+fn include(arguments: Array<'_>, included: &mut Vec<String>) {
+    for argument in arguments.iter() {
+        match argument {
+            Value::String(id) => included.push(id.to_owned()),
+            Value::Array(ids) => {
+                let ids = ids.iter().filter_map(|id| id.as_str());
+                included.extend(ids.map(str::to_owned));
             }
+            _ => {}
         }
     }
 }

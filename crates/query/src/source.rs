@@ -139,6 +139,17 @@ impl StoredDocument<'_> {
     }
 }
 
+/// An entry of a time series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeriesEntry<'e> {
+    /// Milliseconds since 1970.
+    pub at: i64,
+    /// One or more values.
+    pub values: &'e [f64],
+    /// What somebody wrote beside it, often the id of a document.
+    pub tag: Option<&'e str>,
+}
+
 /// What the entries of an index are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexRows {
@@ -149,6 +160,9 @@ pub enum IndexRows {
     Entries {
         /// Whether a document may have several.
         has_fan_out: bool,
+        /// Whether entries are about what stands beside documents (counters, time series): a row
+        /// without `select` is the entry then, not the document.
+        are_rows: bool,
     },
     /// Results of a reduce, which are the rows.
     Results,
@@ -214,6 +228,33 @@ pub trait Source {
     fn counters(&self, id: &str) -> Result<Vec<(String, i64)>, BoxError> {
         let _ = id;
         Ok(Vec::new())
+    }
+
+    /// Times of the first and the last entry of a time series of the document with this id, in
+    /// milliseconds since 1970; names and ids in any case. `None` without such a series, as in a
+    /// source that keeps none.
+    ///
+    /// # Errors
+    /// As [`document`](Source::document).
+    fn series_span(&self, id: &str, name: &str) -> Result<Option<(i64, i64)>, BoxError> {
+        let _ = (id, name);
+        Ok(None)
+    }
+
+    /// Calls `visit` with the entries of a time series from one time to another, both included,
+    /// by time, until it breaks.
+    ///
+    /// # Errors
+    /// As [`document`](Source::document).
+    fn visit_series(
+        &self,
+        id: &str,
+        name: &str,
+        range: (i64, i64),
+        visit: &mut dyn FnMut(SeriesEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), BoxError> {
+        let _ = (id, name, range, visit);
+        Ok(())
     }
 
     /// The value of compare-exchange under a key, in any case: the object that holds it. None in a

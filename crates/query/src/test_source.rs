@@ -16,8 +16,8 @@ use crate::fields::{IndexField, add_terms};
 use crate::parameters::Parameters;
 use crate::plan::plan;
 use crate::source::{
-    ChangeVector, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope, Source,
-    StoredDocument,
+    ChangeVector, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope, SeriesEntry,
+    Source, StoredDocument,
 };
 use crate::syntax::parse;
 use crate::{BoundQuery, bind};
@@ -30,6 +30,9 @@ struct Stored {
     body: DocumentBuf,
 }
 
+/// An entry of a time series: time, values, tag.
+type TestEntry = (i64, Vec<f64>, Option<String>);
+
 /// Documents and the history of their numbers.
 #[derive(Default)]
 pub(crate) struct TestDatabase {
@@ -37,6 +40,8 @@ pub(crate) struct TestDatabase {
     numbers: BTreeMap<String, u64>,
     etags: BTreeMap<u64, u64>,
     removed: Vec<(Etag, u64)>,
+    /// Entries by lower-cased id and name.
+    series: BTreeMap<(String, String), Vec<TestEntry>>,
     last_number: u64,
     last_etag: u64,
 }
@@ -71,6 +76,14 @@ impl TestDatabase {
         if let Some(old) = self.documents.insert(number, stored) {
             self.etags.remove(&old.etag.0);
         }
+    }
+
+    /// Adds an entry at the end of a time series.
+    pub(crate) fn append(&mut self, id: &str, name: &str, at: &str, values: &[f64], tag: &str) {
+        let at = UnixTicks::parse(at).unwrap().0 / 10_000;
+        let series = self.series.entry(series_key(id, name)).or_default();
+        let tag = (!tag.is_empty()).then(|| tag.to_owned());
+        series.push((at, values.to_vec(), tag));
     }
 
     pub(crate) fn delete(&mut self, id: &str) {
@@ -111,6 +124,10 @@ impl TestDatabase {
             .keys()
             .filter_map(|number| self.stored(*number))
     }
+}
+
+fn series_key(id: &str, name: &str) -> (String, String) {
+    (lowercase(id).into_owned(), lowercase(name).into_owned())
 }
 
 /// An index of the documents as they are now.
@@ -223,6 +240,34 @@ impl Source for TestSource<'_> {
     ) -> Result<(), BoxError> {
         for (id, number) in self.database.numbers.range(from.to_owned()..) {
             if visit(id, DocumentNumber(*number)).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn series_span(&self, id: &str, name: &str) -> Result<Option<(i64, i64)>, BoxError> {
+        let series = self.database.series.get(&series_key(id, name));
+        let ends = series.and_then(|entries| entries.first().zip(entries.last()));
+        Ok(ends.map(|(first, last)| (first.0, last.0)))
+    }
+
+    fn visit_series(
+        &self,
+        id: &str,
+        name: &str,
+        (from, to): (i64, i64),
+        visit: &mut dyn FnMut(SeriesEntry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), BoxError> {
+        let series = self.database.series.get(&series_key(id, name));
+        for (at, values, tag) in series.into_iter().flatten() {
+            let tag = tag.as_deref();
+            let entry = SeriesEntry {
+                at: *at,
+                values,
+                tag,
+            };
+            if (from..=to).contains(at) && visit(entry).is_break() {
                 break;
             }
         }

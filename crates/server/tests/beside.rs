@@ -304,7 +304,7 @@ fn queries_include_what_rows_have_beside_them() {
         r#"{"Name":"Heart","Appends":[{"Timestamp":"2026-11-21T00:00:00.0000000Z","Values":[1]}]}"#;
     let path = format!("{BASE}/timeseries?docId=users/1");
     assert_eq!(connection.post(&path, series).status, 204);
-    let document = r#"{"friend":"users/1","key":"K","@metadata":{"@collection":"Friends"}}"#;
+    let document = r#"{"friend":"users/1","key":"K","n":7,"@metadata":{"@collection":"Friends"}}"#;
     connection.put(&format!("{BASE}/docs?id=friends/1"), document);
     connection.put(&format!("{BASE}/cmpxchg?key=k&index=0"), r#"{"Object":7}"#);
     let mut ask = |query: &str| {
@@ -318,7 +318,21 @@ fn queries_include_what_rows_have_beside_them() {
     assert_eq!(all["IncludedCounterNames"]["users/1"], json!([]));
     let entries = &all["TimeSeriesIncludes"]["users/1"]["heart"][0]["Entries"];
     assert_eq!(entries[0]["Values"], json!([1]));
-    let named = ask("from Friends as f include counters(f.friend, $p0), cmpxchg('key')");
+    let scripted = ask(
+        "declare function with_it(f) { includes.cmpxchg('k'); return f; } \
+         from Friends as f select with_it(f)",
+    );
+    assert_eq!(
+        scripted["CompareExchangeValueIncludes"]["k"]["Value"]["Object"],
+        7
+    );
+    let rows = ask("from Users as u select timeseries(from u.heart) as S, 'x' as X");
+    assert_eq!(
+        rows["Results"][0]["S"]["Results"][0]["Values"],
+        json!([1.0])
+    );
+    let named = ask("from Friends as f where n = cmpxchg('k') \
+         include counters(f.friend, $p0), cmpxchg('key')");
     assert_eq!(
         named["CounterIncludes"]["users/1"][0]["CounterName"],
         "likes"

@@ -50,6 +50,17 @@ impl Snapshot {
         bytes.map(info).transpose()
     }
 
+    /// The time series of the document with this id, both in any letter case.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub(crate) fn series_of(&self, id: &str, name: &str) -> Result<Option<SeriesInfo>, ReadError> {
+        match self.number(id)? {
+            Some(number) => self.series(number, name),
+            None => Ok(None),
+        }
+    }
+
     /// All time series of a document, in the order of their lower-cased names.
     ///
     /// # Errors

@@ -336,21 +336,57 @@ fn counters_are_mapped_by_themselves() {
         database.batch(vec![command]).unwrap();
     };
     let find = |database: &Database, likes: i64| {
-        ids(
-            database,
-            &format!("from index 'Likes' where likes = {likes}"),
-        )
-        .len()
+        let text = format!("from index 'Likes' where likes = {likes}");
+        query(database, &text).len()
     };
     count(&database, 2);
     assert_eq!(find(&database, 2), 1);
     count(&database, 3);
     assert_eq!((find(&database, 2), find(&database, 5)), (0, 1));
+    // Entries are the rows.
+    let rows = query(&database, "from index 'Likes'");
+    let expected = r#"{"likes":5,"post":"p/1","@metadata":{"@change-vector":null}}"#;
+    assert_eq!(rows, [expected]);
     assert!(database.pause_index("Likes", true));
     count(&database, 4);
     drop(database);
     let database = open(&vfs);
     assert_eq!((find(&database, 5), find(&database, 9)), (0, 1));
+}
+
+#[test]
+fn spans_and_decimals_are_texts_that_compare_as_numbers() {
+    let database = open(&SimVfs::new(8));
+    let map = "from o in docs.Orders select new { \
+               delay = o.shipped - ((DateTime?)o.ordered), price = (decimal)o.price }";
+    let stored = r#""Fields":{"__all_fields":{"Storage":"Yes"}}"#;
+    database
+        .put_index(of_maps("Delays", &[map], stored))
+        .unwrap();
+    for (id, shipped, price) in [("o/1", "T10:00", 21.5), ("o/2", "T14:30", 7.0)] {
+        let body = format!(
+            r#"{{"shipped":"2026-01-01{shipped}:00","ordered":"2026-01-01T08:00:00","price":{price:?}}}"#
+        );
+        store(&database, id, "Orders", &body);
+    }
+    for (condition, expected) in [
+        ("delay < 108000000000.0", ["o/1"]),
+        ("delay > 108000000000", ["o/2"]),
+        ("delay = '02:00:00'", ["o/1"]),
+        ("price > 10", ["o/1"]),
+        ("price = 7", ["o/2"]),
+    ] {
+        let text = format!("from index 'Delays' where {condition}");
+        assert_eq!(ids(&database, &text), expected, "{condition}");
+    }
+    let rows = query(
+        &database,
+        "from index 'Delays' where price > 10 select delay, price",
+    );
+    assert!(
+        rows[0].starts_with(r#"{"delay":"02:00:00","price":"21.5","#),
+        "{rows:?}"
+    );
 }
 
 #[test]

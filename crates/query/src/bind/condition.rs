@@ -362,32 +362,51 @@ fn all_in(field: &Field, values: &[Resolved<'_>]) -> Predicate {
 /// The texts that mean the same as `text`: itself, and for a point in time every usual spelling
 /// of it, because clients write fractions of different length.
 fn spellings(field: &Field, text: &str) -> Vec<Box<str>> {
+    let mut texts = vec![field.fold(text)];
+    if let Some(time) = point_in_time(field, text) {
+        let (seconds, fraction) = (&time[..19], &time[20..27]);
+        let shortest = fraction.trim_end_matches('0').len();
+        for digits in shortest..=fraction.len() {
+            for zone in ["Z", ""] {
+                let point = if digits == 0 { "" } else { "." };
+                texts.push(field.fold(&format!("{seconds}{point}{}{zone}", &fraction[..digits])));
+            }
+        }
+    }
+    texts
+}
+
+/// The first or the last of the texts that mean the same as `text`, as one end of a range: a
+/// point in time has spellings with and without a zone.
+fn outermost(field: &Field, text: &str, first: bool) -> Box<str> {
     let itself = field.fold(text);
+    let Some(time) = point_in_time(field, text) else {
+        return itself;
+    };
+    match first {
+        true => {
+            let shortest = time.trim_end_matches('Z').trim_end_matches('0');
+            itself.min(field.fold(shortest.trim_end_matches('.')))
+        }
+        false => itself.max(field.fold(&time)),
+    }
+}
+
+/// The point in time that `text` is, in full (2026-11-21T00:36:34.8037634Z), for a field that
+/// keeps whole texts.
+fn point_in_time(field: &Field, text: &str) -> Option<String> {
     let is_plain = |field: &IndexField| match &field.kind {
         FieldKind::Plain => true,
         FieldKind::Named(options) => options.analyzer.folds(),
         FieldKind::Exact | FieldKind::Search | FieldKind::Point(_) | FieldKind::Shape => false,
     };
     if !matches!(field, Field::Values(field) if is_plain(field)) {
-        return vec![itself];
+        return None;
     }
     // With an offset the same point has too many spellings: only this one is looked for.
     let has_offset = text.get(19..).is_some_and(|rest| rest.contains(['+', '-']));
-    let (Some(ticks), false) = (UnixTicks::parse(text), has_offset) else {
-        return vec![itself];
-    };
-    // 2026-11-21T00:36:34.8037634Z
-    let full = ticks.to_string();
-    let (seconds, fraction) = (&full[..19], &full[20..27]);
-    let shortest = fraction.trim_end_matches('0').len();
-    let mut texts = vec![itself];
-    for digits in shortest..=fraction.len() {
-        for zone in ["Z", ""] {
-            let point = if digits == 0 { "" } else { "." };
-            texts.push(field.fold(&format!("{seconds}{point}{}{zone}", &fraction[..digits])));
-        }
-    }
-    texts
+    let ticks = UnixTicks::parse(text).filter(|_| !has_offset)?;
+    Some(ticks.to_string())
 }
 
 type End<'v, 'r> = Option<(&'v Resolved<'r>, bool)>;
@@ -417,12 +436,16 @@ fn range(field: Field, low: End<'_, '_>, high: End<'_, '_>) -> Result<Predicate,
             Test::NumberRange(low, high)
         }
         Resolved::Bool(_) | Resolved::Text(_) => {
-            let text = |value: &Resolved<'_>| match value {
-                Resolved::Text(text) => Some(field.fold(text)),
+            let text = |value: &Resolved<'_>, first: bool| match value {
+                Resolved::Text(text) => Some(outermost(&field, text, first)),
                 Resolved::Bool(value) => Some(field.fold(&Cow::from(value.to_string()))),
                 _ => None,
             };
-            let (low, high) = (bound(low, text), bound(high, text));
+            // A point in time that is included is so in all spellings.
+            let low = bound(low, |value| text(value, low.is_some_and(|(_, with)| with)));
+            let high = bound(high, |value| {
+                text(value, high.is_some_and(|(_, with)| !with))
+            });
             if is_empty_range(&low, &high) {
                 return Ok(Predicate::Nothing);
             }

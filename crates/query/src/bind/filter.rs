@@ -1,101 +1,127 @@
 //! Binds the `filter` clause: fields, constants with parameters, and the few methods it has.
 //!
-//! Called by `query`. Values keep their types: `filter` compares as JSON does, not as an index.
+//! Called by `query`, and by `series` for conditions on entries. Values keep their types: `filter` compares as JSON does, not as an index.
 
 use super::condition::Binder;
 use crate::error::QueryError;
 use crate::fields::FieldPath;
 use crate::filter::{Constant, Filter, Operand};
-use crate::parameters::Resolved;
+use crate::parameters::{Parameters, Resolved};
 use crate::syntax::{Argument, Call, Expression, Value};
 
-pub(super) fn bind_filter<'q, 'p: 'q>(
-    binder: &Binder<'q, 'p>,
-    expression: &'q Expression,
+/// The value an expression is, beside the others it is compared with.
+type BindOperand<'b, O> = dyn Fn(&Expression, &[&Expression]) -> Result<O, QueryError> + 'b;
+
+pub(super) fn bind_filter(
+    binder: &Binder<'_, '_>,
+    expression: &Expression,
 ) -> Result<Filter, QueryError> {
-    let bind_all = |list: &'q [Expression]| -> Result<Vec<Filter>, QueryError> {
-        list.iter()
-            .map(|expression| bind_filter(binder, expression))
-            .collect()
+    let bind = Bind {
+        parameters: binder.parameters,
+        clause: "`filter`",
+        operand: &|expression, _| operand(binder, expression),
     };
-    match expression {
-        Expression::Value(Value::Bool(true)) => Ok(Filter::Everything),
-        Expression::Not(inner) => Ok(Filter::Not(Box::new(bind_filter(binder, inner)?))),
-        Expression::And(list) => Ok(Filter::And(bind_all(list)?)),
-        Expression::Or(list) => Ok(Filter::Or(bind_all(list)?)),
-        Expression::Compare {
-            left,
-            operator,
-            right,
-        } => Ok(Filter::Compare(
-            operand(binder, left)?,
-            *operator,
-            operand(binder, right)?,
-        )),
-        Expression::Between { value, low, high } => Ok(Filter::Between(
-            operand(binder, value)?,
-            operand(binder, low)?,
-            operand(binder, high)?,
-        )),
-        Expression::In { value, all, items } => {
-            let value = operand(binder, value)?;
-            let mut constants = Vec::with_capacity(items.len());
-            for item in items {
-                match binder.parameters.resolve(item)? {
-                    Resolved::Array(array) => {
-                        for element in array.iter() {
-                            constants.push(constant(Resolved::from_json(element))?);
-                        }
-                    }
-                    value => constants.push(constant(value)?),
-                }
-            }
-            Ok(match all {
-                true => Filter::AllOf(value, constants),
-                false => Filter::OneOf(value, constants),
-            })
-        }
-        Expression::Call(call) => method(binder, call),
-        other => Err(QueryError::invalid(format!(
-            "Expected a condition, but got: {other}"
-        ))),
-    }
+    bind.condition(expression)
 }
 
-fn method<'q, 'p: 'q>(binder: &Binder<'q, 'p>, call: &'q Call) -> Result<Filter, QueryError> {
-    let argument = |position: usize| match call.arguments.get(position) {
-        Some(Argument::Expression(expression)) => Ok(expression),
-        _ => Err(QueryError::invalid(format!(
-            "Expected argument {} of {}()",
-            position + 1,
-            call.name
-        ))),
-    };
-    if call.is("startsWith") || call.is("endsWith") {
-        let (value, text) = (
-            operand(binder, argument(0)?)?,
-            operand(binder, argument(1)?)?,
-        );
-        return Ok(match call.is("startsWith") {
-            true => Filter::StartsWith(value, text),
-            false => Filter::EndsWith(value, text),
-        });
+/// Binds conditions over operands of kind `O`.
+pub(super) struct Bind<'b, 'p, O> {
+    pub(super) parameters: Parameters<'p>,
+    /// The clause in messages.
+    pub(super) clause: &'static str,
+    pub(super) operand: &'b BindOperand<'b, O>,
+}
+
+impl<O> Bind<'_, '_, O> {
+    pub(super) fn condition(&self, expression: &Expression) -> Result<Filter<O>, QueryError> {
+        let bind_all = |list: &[Expression]| -> Result<Vec<Filter<O>>, QueryError> {
+            let bound = list.iter().map(|expression| self.condition(expression));
+            bound.collect()
+        };
+        match expression {
+            Expression::Value(Value::Bool(true)) => Ok(Filter::Everything),
+            Expression::Not(inner) => Ok(Filter::Not(Box::new(self.condition(inner)?))),
+            Expression::And(list) => Ok(Filter::And(bind_all(list)?)),
+            Expression::Or(list) => Ok(Filter::Or(bind_all(list)?)),
+            Expression::Compare {
+                left,
+                operator,
+                right,
+            } => Ok(Filter::Compare(
+                (self.operand)(left, &[right])?,
+                *operator,
+                (self.operand)(right, &[left])?,
+            )),
+            Expression::Between { value, low, high } => Ok(Filter::Between(
+                (self.operand)(value, &[low, high])?,
+                (self.operand)(low, &[value])?,
+                (self.operand)(high, &[value])?,
+            )),
+            Expression::In { value, all, items } => self.one_of(value, *all, items),
+            Expression::Call(call) => self.method(call),
+            other => Err(QueryError::invalid(format!(
+                "Expected a condition, but got: {other}"
+            ))),
+        }
     }
-    if call.is("exists") {
-        return Ok(Filter::Exists(operand(binder, argument(0)?)?));
+
+    fn one_of(
+        &self,
+        value: &Expression,
+        all: bool,
+        items: &[Value],
+    ) -> Result<Filter<O>, QueryError> {
+        let value = (self.operand)(value, &[])?;
+        let mut constants = Vec::with_capacity(items.len());
+        for item in items {
+            match self.parameters.resolve(item)? {
+                Resolved::Array(array) => {
+                    for element in array.iter() {
+                        constants.push(constant(Resolved::from_json(element), self.clause)?);
+                    }
+                }
+                value => constants.push(constant(value, self.clause)?),
+            }
+        }
+        Ok(match all {
+            true => Filter::AllOf(value, constants),
+            false => Filter::OneOf(value, constants),
+        })
     }
-    if call.is("exact") {
-        return bind_filter(binder, argument(0)?);
+
+    fn method(&self, call: &Call) -> Result<Filter<O>, QueryError> {
+        let argument = |position: usize| match call.arguments.get(position) {
+            Some(Argument::Expression(expression)) => Ok(expression),
+            _ => Err(QueryError::invalid(format!(
+                "Expected argument {} of {}()",
+                position + 1,
+                call.name
+            ))),
+        };
+        if call.is("startsWith") || call.is("endsWith") {
+            let value = (self.operand)(argument(0)?, &[])?;
+            let text = (self.operand)(argument(1)?, &[])?;
+            return Ok(match call.is("startsWith") {
+                true => Filter::StartsWith(value, text),
+                false => Filter::EndsWith(value, text),
+            });
+        }
+        if call.is("exists") {
+            return Ok(Filter::Exists((self.operand)(argument(0)?, &[])?));
+        }
+        if call.is("exact") {
+            return self.condition(argument(0)?);
+        }
+        if call.is("search") {
+            return Err(QueryError::NotSupported(
+                "'search' query method is not supported for this type of query".into(),
+            ));
+        }
+        Err(QueryError::not_executed(
+            &format!("{}() in {}", call.name, self.clause),
+            "",
+        ))
     }
-    if call.is("search") {
-        return Err(QueryError::NotSupported(
-            "'search' query method is not supported for this type of query".into(),
-        ));
-    }
-    Err(QueryError::not_executed(
-        &format!("{}() in `filter`", call.name),
-        "",
-    ))
 }
 
 fn operand(binder: &Binder<'_, '_>, expression: &Expression) -> Result<Operand, QueryError> {
@@ -103,6 +129,7 @@ fn operand(binder: &Binder<'_, '_>, expression: &Expression) -> Result<Operand, 
         Expression::Path(path) => Ok(Operand::Field(FieldPath::new(path, binder.alias))),
         Expression::Value(value) => Ok(Operand::Constant(constant(
             binder.parameters.resolve(value)?,
+            "`filter`",
         )?)),
         Expression::Call(call) if call.is("id") => {
             binder.check_id_argument(call)?;
@@ -118,7 +145,8 @@ fn operand(binder: &Binder<'_, '_>, expression: &Expression) -> Result<Operand, 
     }
 }
 
-fn constant(value: Resolved<'_>) -> Result<Constant, QueryError> {
+/// A literal or parameter of `clause`.
+pub(super) fn constant(value: Resolved<'_>, clause: &str) -> Result<Constant, QueryError> {
     Ok(match value {
         Resolved::Null => Constant::Null,
         Resolved::Bool(value) => Constant::Bool(value),
@@ -126,7 +154,7 @@ fn constant(value: Resolved<'_>) -> Result<Constant, QueryError> {
         Resolved::Text(text) => Constant::Text(text.as_ref().into()),
         other => {
             return Err(QueryError::invalid(format!(
-                "Parameter value '{}' is not supported in `filter`",
+                "Parameter value '{}' is not supported in {clause}",
                 other.shown()
             )));
         }

@@ -13,6 +13,7 @@ mod method;
 mod order;
 mod query;
 mod select;
+mod series;
 mod spatial;
 mod when;
 

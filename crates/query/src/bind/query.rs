@@ -20,6 +20,7 @@ use crate::parameters::{Parameters, Resolved};
 use crate::predicate::{Field, Predicate};
 use crate::project::{Projection, ProjectionBehavior};
 use crate::scripted::{Load, ScriptCall};
+use crate::series::SeriesQuery;
 use crate::source::Scope;
 use crate::syntax::{Expression, Limit, Query, SourceName, Value};
 
@@ -45,6 +46,8 @@ pub struct BoundQuery {
     pub(crate) load: Vec<Load>,
     /// What is run for each match.
     pub(crate) script: Option<ScriptCall>,
+    /// Time series read for each match.
+    pub(crate) series: Vec<SeriesQuery>,
     /// Makes groups of the documents first; everything else is about the groups then.
     pub(crate) grouping: Option<Grouping>,
     pub(crate) skip: Option<u64>,
@@ -127,6 +130,7 @@ fn bind_plain(
         projection,
         distinct,
         script,
+        series,
     } = bind_select(&binder, query)?;
     let mut order = bind_order(&binder, &query.order_by)?;
     if order.is_empty() && predicate.has_boost() {
@@ -173,6 +177,7 @@ fn bind_plain(
         has_timings,
         load,
         script,
+        series,
         grouping: None,
         skip,
         take,
@@ -222,12 +227,23 @@ impl BoundQuery {
         self.highlights.clear();
         self.load.clear();
         self.script = None;
+        self.series.clear();
         self
     }
 
     /// Whether rows hold what other documents say, so that they change with those.
     pub fn reads_others(&self) -> bool {
-        !self.include.is_empty() || !self.load.is_empty() || self.script.is_some()
+        let reads_documents = !self.include.is_empty() || !self.load.is_empty();
+        reads_documents || self.script.is_some() || !self.series.is_empty()
+    }
+
+    /// Names of the fields of rows that are time series; none when a whole row is one.
+    pub(crate) fn series_fields(&self) -> Vec<String> {
+        let Projection::Fields(outputs) = &self.projection else {
+            return Vec::new();
+        };
+        let series = outputs.iter().filter(|output| output.source.is_series());
+        series.map(|output| output.name.clone()).collect()
     }
 
     /// The condition of a query that says nothing but which documents: no order, page, projection,

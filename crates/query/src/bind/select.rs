@@ -7,11 +7,13 @@ use jackdaw_script::Program;
 
 use super::condition::Binder;
 use super::facet::{bind_facets, bind_suggestions};
+use super::series::{bind_declared, bind_series};
 use crate::error::QueryError;
 use crate::fields::FieldPath;
 use crate::parameters::Resolved;
 use crate::project::{Output, OutputSource, Projection};
 use crate::scripted::{Load, LoadIds, Returned, ScriptCall};
+use crate::series::SeriesQuery;
 use crate::syntax::{
     Argument, Call, DeclarationBody, Expression, LoadItem, Path, PathPart, Query, SelectItem,
     SelectItems, SelectValue, Value,
@@ -22,6 +24,7 @@ pub(super) struct Selected {
     pub(super) projection: Projection,
     pub(super) distinct: bool,
     pub(super) script: Option<ScriptCall>,
+    pub(super) series: Vec<SeriesQuery>,
 }
 
 /// Functions of scripts that may stand in a list of fields.
@@ -45,10 +48,12 @@ pub(super) fn bind_select<'q, 'p: 'q>(
             projection: Projection::Document,
             distinct: false,
             script: None,
+            series: Vec::new(),
         });
     };
-    let (projection, script) = match &select.items {
-        SelectItems::All => (Projection::Document, None),
+    let none = Vec::new();
+    let (projection, script, series) = match &select.items {
+        SelectItems::All => (Projection::Document, None, none),
         SelectItems::Object(_) if binder.alias.is_none() => {
             return Err(QueryError::invalid(
                 "Use of select function body requires that aliases will be defined, but none had",
@@ -57,15 +62,15 @@ pub(super) fn bind_select<'q, 'p: 'q>(
         SelectItems::Object(script) => {
             let body = format!("return ({{{}\n}});", script.0);
             let call = script_call(binder, query, body, Returned::Row)?;
-            (Projection::Script, Some(call))
+            (Projection::Script, Some(call), none)
         }
         SelectItems::List(items) => match bind_facets(binder, items)? {
             Some(facets) => {
                 refuse_with_facets(query)?;
-                (Projection::Facets(facets), None)
+                (Projection::Facets(facets), None, none)
             }
             None => match bind_suggestions(binder, items)? {
-                Some(suggestions) => (Projection::Suggestions(suggestions), None),
+                Some(suggestions) => (Projection::Suggestions(suggestions), None, none),
                 None => bind_items(binder, query, items)?,
             },
         },
@@ -74,6 +79,7 @@ pub(super) fn bind_select<'q, 'p: 'q>(
         projection,
         distinct: select.distinct,
         script,
+        series,
     })
 }
 
@@ -147,7 +153,7 @@ fn script_call(
     })
 }
 
-type Bound = (Projection, Option<ScriptCall>);
+type Bound = (Projection, Option<ScriptCall>, Vec<SeriesQuery>);
 
 fn bind_items(
     binder: &Binder<'_, '_>,
@@ -163,7 +169,7 @@ fn bind_items(
         && path.as_name().is_some()
         && path.as_name() == binder.alias
     {
-        return Ok((Projection::Document, None));
+        return Ok((Projection::Document, None, Vec::new()));
     }
     if let [
         SelectItem {
@@ -175,23 +181,32 @@ fn bind_items(
     {
         let body = format!("return {};", call_text(binder, query, call)?);
         let call = script_call(binder, query, body, Returned::Rows)?;
-        return Ok((Projection::Script, Some(call)));
+        return Ok((Projection::Script, Some(call), Vec::new()));
+    }
+    if let [SelectItem { value, alias: None }] = items
+        && let Some((_, series)) = series_of(binder, query, value)?
+    {
+        return Ok((Projection::Series, None, vec![series]));
     }
     let mut outputs: Vec<Output> = Vec::with_capacity(items.len());
     let mut computed: Vec<String> = Vec::new();
+    let mut series = Vec::new();
     for item in items {
-        let (default_name, source) = match &item.value {
-            SelectValue::TimeSeries(_) => {
-                return Err(QueryError::not_executed("`select timeseries(...)`", ""));
+        let bound_series = series_of(binder, query, &item.value)?;
+        let (default_name, source) = match (bound_series, &item.value) {
+            (Some((name, bound)), _) => {
+                series.push(bound);
+                (name, OutputSource::Series(series.len() - 1))
             }
-            SelectValue::Expression(Expression::Call(call)) if is_scripted(query, call) => {
+            (None, SelectValue::Expression(Expression::Call(call))) if is_scripted(query, call) => {
                 computed.push(call_text(binder, query, call)?);
                 (
                     computed_name(call),
                     OutputSource::Computed(computed.len() - 1),
                 )
             }
-            SelectValue::Expression(expression) => bind_item(binder, query, expression)?,
+            (None, SelectValue::Expression(expression)) => bind_item(binder, query, expression)?,
+            (None, SelectValue::TimeSeries(_)) => continue,
         };
         let name = item.alias.clone().unwrap_or(default_name);
         if outputs.iter().any(|output| output.name == name) {
@@ -209,7 +224,34 @@ fn bind_items(
             Some(script_call(binder, query, body, Returned::Values)?)
         }
     };
-    Ok((Projection::Fields(outputs), script))
+    Ok((Projection::Fields(outputs), script, series))
+}
+
+/// The default name and the meaning of a selected time series.
+fn series_of(
+    binder: &Binder<'_, '_>,
+    query: &Query,
+    value: &SelectValue,
+) -> Result<Option<(String, SeriesQuery)>, QueryError> {
+    let call = match value {
+        SelectValue::TimeSeries(series) => {
+            let bound = bind_series(binder, query, series)?;
+            return Ok(Some(("timeseries".to_owned(), bound)));
+        }
+        SelectValue::Expression(Expression::Call(call)) => call,
+        SelectValue::Expression(_) => return Ok(None),
+    };
+    let mut declarations = query.declarations.iter();
+    let Some(declaration) = declarations.find(|declaration| declaration.name == call.name) else {
+        return Ok(None);
+    };
+    match &declaration.body {
+        DeclarationBody::TimeSeries(series) => {
+            let bound = bind_declared(binder, query, declaration, series, call)?;
+            Ok(Some((call.name.clone(), bound)))
+        }
+        DeclarationBody::Function(_) => Ok(None),
+    }
 }
 
 /// The default name of a field that a script computes: a counter has its own.
@@ -318,12 +360,12 @@ fn bind_item(
             binder.check_id_argument(call)?;
             Ok(("id()".to_owned(), OutputSource::Id))
         }
-        Expression::Call(call) => Err(refused_call(query, call)),
+        Expression::Call(call) => Err(refused_call(call)),
         other => Err(QueryError::invalid(format!("Unable to select: {other}"))),
     }
 }
 
-fn refused_call(query: &Query, call: &Call) -> QueryError {
+fn refused_call(call: &Call) -> QueryError {
     let name = &call.name;
     if ["count", "sum", "key", "min", "max", "avg"]
         .iter()
@@ -331,14 +373,5 @@ fn refused_call(query: &Query, call: &Call) -> QueryError {
     {
         return QueryError::invalid(format!("{name} may only be used in group by queries"));
     }
-    let declared = query
-        .declarations
-        .iter()
-        .find(|declaration| declaration.name == *name);
-    match declared.map(|declaration| &declaration.body) {
-        Some(DeclarationBody::TimeSeries(_)) => {
-            QueryError::not_executed("A declared time series query in `select`", "")
-        }
-        _ => QueryError::NotSupported(format!("Method '{name}' is not supported.")),
-    }
+    QueryError::NotSupported(format!("Method '{name}' is not supported."))
 }

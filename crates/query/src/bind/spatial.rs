@@ -15,7 +15,7 @@ use crate::fields::{FieldKind, FieldPath, IndexField};
 use crate::order::Distance;
 use crate::parameters::Resolved;
 use crate::predicate::{Field, PlaceTest, Predicate, Test};
-use crate::syntax::{Argument, Call, Expression, Path};
+use crate::syntax::{Argument, Call, Expression, Path, Value};
 
 /// Kilometers in a mile.
 const MILE_KM: f64 = 1.609_344;
@@ -40,9 +40,12 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
     /// `spatial.distance(field, point [, round])`.
     pub(super) fn distance(&self, call: &'q Call, slot: usize) -> Result<Distance, QueryError> {
         self.check_arguments(call, 2, 3)?;
-        let round_km = match call.arguments.len() {
-            3 => self.number_argument(call, 2)?,
-            _ => 0.0,
+        // Clients without a wish for rounding send null.
+        let is_rounded = call.arguments.len() == 3
+            && !matches!(self.value_argument(call, 2), Ok(Resolved::Null));
+        let round_km = match is_rounded {
+            true => self.number_argument(call, 2)?,
+            false => 0.0,
         };
         Ok(Distance {
             field: self.place_field(call)?,
@@ -82,6 +85,11 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
                     kind: FieldKind::Shape,
                 })
             }
+            Some(Argument::Expression(Expression::Value(Value::String(text))))
+                if !self.is_named =>
+            {
+                self.quoted_place(text).ok_or_else(wrong)
+            }
             Some(Argument::Expression(Expression::Path(path))) if self.is_named => {
                 Ok(IndexField::plain(FieldPath::new(path, self.alias)))
             }
@@ -96,6 +104,33 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
             }
             _ => Err(wrong()),
         }
+    }
+
+    /// `'spatial.point(Latitude, Longitude)'` in quotes, as clients write it in `order by`.
+    fn quoted_place(&self, text: &str) -> Option<IndexField> {
+        let (method, rest) = text.trim().split_once('(')?;
+        let arguments = rest.strip_suffix(')')?.split(',');
+        let paths: Vec<FieldPath> = arguments.map(|path| self.text_path(path.trim())).collect();
+        match (
+            method.trim().to_ascii_lowercase().as_str(),
+            paths.as_slice(),
+        ) {
+            ("spatial.point", [latitude, longitude]) => Some(IndexField {
+                path: latitude.clone(),
+                kind: FieldKind::Point(longitude.clone()),
+            }),
+            ("spatial.wkt", [path]) => Some(IndexField {
+                path: path.clone(),
+                kind: FieldKind::Shape,
+            }),
+            _ => None,
+        }
+    }
+
+    /// A path in a text, without the alias.
+    fn text_path(&self, text: &str) -> FieldPath {
+        let behind = |alias: &str| text.strip_prefix(alias)?.strip_prefix('.');
+        FieldPath::parse(self.alias.and_then(behind).unwrap_or(text))
     }
 
     fn shape(&self, call: &'q Call, position: usize) -> Result<Shape, QueryError> {

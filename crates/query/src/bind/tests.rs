@@ -314,7 +314,7 @@ fn clauses_without_meaning_are_refused() {
             "Method highlight() expects 3 to 4 arguments, but got 2",
         ),
         (
-            "from Cars as c select timeseries(from c.H)",
+            "from Cars as c group by G select timeseries(from c.H)",
             "`select timeseries(...)` is not executed",
         ),
         (

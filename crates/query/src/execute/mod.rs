@@ -22,7 +22,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use buffer::RowBuffer;
@@ -102,6 +102,10 @@ pub struct Outcome {
     pub capped_max_results: Option<u64>,
     /// Paths of `include`, when there are any.
     pub included_paths: Option<Vec<String>>,
+    /// Keys of compare-exchange that scripts asked to include, each once.
+    pub included_keys: BTreeSet<String>,
+    /// Names of the fields of rows that are time series.
+    pub series_fields: Vec<String>,
     /// Fragments of texts, for `include highlight(...)`.
     pub highlightings: Option<Highlightings>,
     /// For each id what its score is made of, for `include explanations()`.

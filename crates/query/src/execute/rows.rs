@@ -18,10 +18,10 @@ use crate::error::QueryError;
 use crate::filter;
 use crate::plan::Plan;
 use crate::project::{
-    Kept, Projection, for_each_id, write_document, write_fields, write_made_row, write_projection,
-    write_result, write_scored_document,
+    Kept, Projection, for_each_id, is_document, write_document, write_entry_row, write_fields,
+    write_made_row, write_projection, write_result, write_scored_document, write_series_row,
 };
-use crate::scripted::{Made, Returned, Scripted, load_all};
+use crate::scripted::{Made, Returned, Scripted};
 use crate::source::{DocumentNumber, IndexRows, Source, StoredDocument};
 
 /// Memory of one remembered row beside its bytes: the set's slot and the allocation.
@@ -185,15 +185,28 @@ impl<'r, S: Source> Rows<'r, S> {
     /// Whether several entries of one document are one match: rows are documents then, not what
     /// the index has of them.
     fn joins_entries(&self) -> bool {
-        self.rows == IndexRows::Entries { has_fan_out: true }
-            && !matches!(self.query.projection, Projection::Fields(_))
+        let has_fan_out = matches!(
+            self.rows,
+            IndexRows::Entries {
+                has_fan_out: true,
+                ..
+            }
+        );
+        has_fan_out && !self.shows_entries()
+    }
+
+    /// Whether rows show what the index has of a match.
+    fn shows_entries(&self) -> bool {
+        match (self.rows, &self.query.projection) {
+            (IndexRows::Entries { .. }, Projection::Fields(_)) => true,
+            (IndexRows::Entries { are_rows, .. }, Projection::Document) => are_rows,
+            _ => false,
+        }
     }
 
     /// What the index keeps of a match beside its document.
     fn kept(&self, number: DocumentNumber) -> Result<Option<StoredDocument<'r>>, QueryError> {
-        let is_wanted = matches!(self.rows, IndexRows::Entries { .. })
-            && matches!(self.query.projection, Projection::Fields(_));
-        match is_wanted {
+        match self.shows_entries() {
             true => self.source.document(number).map_err(QueryError::Source),
             false => Ok(None),
         }
@@ -234,17 +247,8 @@ impl<'r, S: Source> Rows<'r, S> {
 
     /// Reads and computes what the row of `document` holds beside it.
     fn make(&mut self, document: &StoredDocument<'_>) -> Result<Made<'r>, QueryError> {
-        let loaded = load_all(&self.query.load, document, self.source)?;
-        let value = match &self.query.script {
-            None => None,
-            Some(call) => {
-                Some(
-                    self.scripted
-                        .run(call, document, &loaded, self.source, self.options)?,
-                )
-            }
-        };
-        Ok(Made { loaded, value })
+        let (query, source) = (self.query, self.source);
+        self.scripted.make(query, document, source, self.options)
     }
 
     fn give(
@@ -259,6 +263,12 @@ impl<'r, S: Source> Rows<'r, S> {
             Projection::Nothing | Projection::Facets(_) | Projection::Suggestions(_) => {}
             Projection::Document if self.rows == IndexRows::Results => {
                 write_result(document, &mut self.buffer);
+            }
+            Projection::Document if entry.is_some() => {
+                let root = entry.map_or(Value::Null, |entry| entry.body.root());
+                if let Value::Object(fields) = root {
+                    write_entry_row(fields, &mut self.buffer);
+                }
             }
             Projection::Document => {
                 let scores = self.scores.as_ref();
@@ -285,6 +295,10 @@ impl<'r, S: Source> Rows<'r, S> {
                 }
                 let out = &mut self.buffer;
                 write_projection(outputs, document, made, kept.as_ref(), score, out);
+            }
+            Projection::Series => {
+                let score = self.score(number);
+                write_series_row(document, made, score, &mut self.buffer);
             }
             Projection::Script => return self.give_made(document, number, made),
         }
@@ -321,8 +335,15 @@ impl<'r, S: Source> Rows<'r, S> {
                 )));
             };
             self.buffer.clear();
-            let score = self.score(number);
-            write_made_row(row, document, score, &mut self.buffer);
+            // A function that returns the document gives a document, not a projection of it.
+            let gives_document = returned == Some(Returned::Rows) && is_document(row, document);
+            match gives_document && !document.id.is_empty() {
+                true => write_document(document, &mut self.buffer),
+                false => {
+                    let score = self.score(number);
+                    write_made_row(row, document, score, &mut self.buffer);
+                }
+            }
             self.give_buffer(document)?;
         }
         Ok(())
@@ -341,7 +362,8 @@ impl<'r, S: Source> Rows<'r, S> {
             | Projection::Document
             | Projection::Facets(_)
             | Projection::Suggestions(_) => {
-                document.body.root().write_json(&mut self.buffer);
+                let shown = entry.unwrap_or(document);
+                shown.body.root().write_json(&mut self.buffer);
             }
             Projection::Fields(outputs) => {
                 let is_stored = |name: &str| self.source.is_stored(name);
@@ -352,6 +374,7 @@ impl<'r, S: Source> Rows<'r, S> {
                 });
                 write_fields(outputs, document, made, kept.as_ref(), &mut self.buffer);
             }
+            Projection::Series => write_series_row(document, made, None, &mut self.buffer),
             Projection::Script => {
                 let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);
                 root.write_json(&mut self.buffer);
@@ -380,6 +403,8 @@ impl<'r, S: Source> Rows<'r, S> {
                 include_ids.push(id.as_ref().into());
             }
         }
+        let keys = self.scripted.included_keys.drain(..);
+        self.outcome.included_keys.extend(keys);
         for path in &self.query.include {
             for_each_id(document, path, &mut |id| {
                 let id = lowercase(id);
@@ -405,6 +430,7 @@ impl<'r, S: Source> Rows<'r, S> {
         let mut outcome = self.outcome;
         outcome.total_results = total;
         outcome.has_timings = self.query.has_timings;
+        outcome.series_fields = self.query.series_fields();
         if !self.query.include.is_empty() {
             outcome.included_paths = Some(
                 self.query

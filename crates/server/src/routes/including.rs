@@ -3,6 +3,7 @@
 //! Made from the clause `include` before the query runs, told the documents of rows while it runs,
 //! read from a snapshot when it has ended.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use jackdaw_database::{BoxError, CounterValue, RowSink, Snapshot, StoredDocument};
@@ -59,6 +60,17 @@ impl Included {
             }
         }
         Ok(Included { items })
+    }
+
+    /// Includes values of compare-exchange that the query itself asked for.
+    pub(super) fn add_keys(&mut self, keys: &BTreeSet<String>) {
+        if !keys.is_empty() {
+            self.items.push(Item {
+                wish: Wish::Exchange,
+                path: None,
+                named: keys.iter().cloned().collect(),
+            });
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

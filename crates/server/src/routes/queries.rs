@@ -61,7 +61,8 @@ pub(super) fn run(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
             out.buffer.extend_from_slice(b"],\"Includes\":{");
             out.buffer.extend_from_slice(&includes);
             out.buffer.extend_from_slice(b"},");
-            push_told(&mut out.buffer, &result);
+            included.add_keys(&result.outcome.included_keys);
+            push_told(&mut out.buffer, &result, query.flag("addTimeSeriesNames"));
             if !included.is_empty() {
                 // What is included goes before the brace that ends the answer.
                 out.buffer.pop();
@@ -77,7 +78,7 @@ pub(super) fn run(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
 }
 
 /// What is told about a result beside its rows, as the rest of the object.
-fn push_told(out: &mut Vec<u8>, result: &QueryResult) {
+fn push_told(out: &mut Vec<u8>, result: &QueryResult, names_series: bool) {
     let outcome = &result.outcome;
     let start = out.len();
     write_object(out, |object| {
@@ -101,6 +102,14 @@ fn push_told(out: &mut Vec<u8>, result: &QueryResult) {
         object.bool("IsStale", result.is_stale);
         object.long("ResultEtag", result.result_etag);
         object.string("NodeTag", NODE_TAG);
+        if names_series {
+            object.array("TimeSeriesFields", |list| {
+                outcome
+                    .series_fields
+                    .iter()
+                    .for_each(|name| list.string(name));
+            });
+        }
         push_beside(object, outcome, milliseconds);
     });
     // The object was begun with the rows: its second opening brace goes.

@@ -7,6 +7,7 @@ use jackdaw_query::DocumentNumber;
 use jackdaw_search::EntryId;
 use jackdaw_storage::{ReadTransaction, Tree};
 
+use super::definition::SourceType;
 use super::programs::Programs;
 use super::trees::{DOCUMENTS, ENTRIES, Meta, decode_owned, entries_of, key};
 use crate::error::ReadError;
@@ -50,6 +51,11 @@ impl<'q> StaticView<'q> {
         self.has_fan_out
     }
 
+    /// Whether entries are about counters or time series, not about documents.
+    pub(crate) fn are_rows(&self) -> bool {
+        self.programs.source_type() != SourceType::Documents
+    }
+
     /// A number that is another after each batch.
     pub(crate) fn batches(&self) -> u64 {
         self.batches
@@ -77,7 +83,7 @@ impl<'q> StaticView<'q> {
     }
 
     /// Whether a field is projected from the index when the query does not say: those that are
-    /// stored, and those that no text names.
+    /// stored, and all that are not about documents.
     pub(crate) fn is_stored(&self, name: &str) -> bool {
         let Some(definition) = self.definition.as_static() else {
             return false;
@@ -85,7 +91,7 @@ impl<'q> StaticView<'q> {
         let settings = definition.field_settings(name);
         match settings.storage {
             Some(is_stored) => is_stored,
-            None => self.is_reduced(),
+            None => self.is_reduced() || self.are_rows(),
         }
     }
 }

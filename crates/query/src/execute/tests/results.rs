@@ -126,6 +126,26 @@ fn comparisons_follow_the_rules() {
     check("from Cars where D >= '2024'", &["a/1", "a/2"]);
     check("from Cars where D = '2024-05-01T10:00:00Z'", &["a/1"]);
     check("from Cars where D = '2024-05-01T10:00:00.000Z'", &["a/1"]);
+    check(
+        "from Cars where D = '2024-05-01T10:00:00.0000000'",
+        &["a/1"],
+    );
+    // An end of a range is a point in time too, however it is written.
+    for end in [
+        "10:00:00.0000000",
+        "10:00:00.0000000Z",
+        "10:00:00",
+        "10:00:00.000Z",
+    ] {
+        let at = format!("2024-05-01T{end}");
+        check(&format!("from Cars where D >= '{at}'"), &["a/1", "a/2"]);
+        check(&format!("from Cars where D > '{at}'"), &["a/2"]);
+        check(
+            &format!("from Cars where D between '{at}' and '{at}'"),
+            &["a/1"],
+        );
+        check(&format!("from Cars where D > '2024' and D < '{at}'"), &[]);
+    }
     check("from Cars where endsWith(Name, 'ONE')", &["a/1"]);
     check(
         "from Cars where search(Name, 'one two')",
