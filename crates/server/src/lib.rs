@@ -15,6 +15,7 @@ mod rates;
 pub mod router;
 mod routes;
 mod running;
+mod sample;
 mod scrub;
 mod shared;
 mod signals;

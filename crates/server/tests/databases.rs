@@ -348,3 +348,32 @@ fn what_happens_at_dates_is_configured_and_wrong_configurations_are_refused() {
         assert_eq!(connection.get(&own).json()[frequency], 5);
     }
 }
+
+#[test]
+fn sample_data_fills_an_empty_database_once() {
+    let (_running, mut connection) = start_with_database();
+    let path = "/databases/db1/studio/sample-data?operateOnTypes=Documents\
+                &operateOnTypes=Attachments&operateOnTypes=Indexes";
+    assert_eq!(connection.post(path, "").status, 204);
+    let statistics = connection.get("/databases/db1/stats").json();
+    assert_eq!(statistics["CountOfDocuments"], 1_059);
+    assert_eq!(statistics["CountOfUniqueAttachments"], 17);
+    assert_eq!(statistics["CountOfIndexes"], 5);
+    let order = connection.get("/databases/db1/docs?id=orders/830-A").json();
+    let company = order["Results"][0]["Company"].as_str().unwrap().to_owned();
+    let query = "from index 'Orders/ByCompany' where Company = $company";
+    let body = json!({
+        "Query": query,
+        "QueryParameters": { "company": company },
+        "WaitForNonStaleResults": true,
+    });
+    let answer = connection.post("/databases/db1/queries", &body.to_string());
+    assert!(
+        answer.json()["Results"][0]["Total"].as_f64().unwrap() > 0.0,
+        "{}",
+        answer.text()
+    );
+    let again = connection.post(path, "");
+    assert_eq!(again.status, 500);
+    assert!(again.text().contains("already contains documents"));
+}

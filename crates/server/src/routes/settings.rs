@@ -13,7 +13,7 @@ use crate::wire::{WireError, kind};
 /// Member of the record that holds settings for clients.
 const CLIENT: &str = "Client";
 /// Member that holds settings of time series.
-const TIME_SERIES: &str = "TimeSeries";
+pub(super) const TIME_SERIES: &str = "TimeSeries";
 /// Member that says that a database does not serve.
 const DISABLED: &str = "Disabled";
 

@@ -25,7 +25,8 @@ use super::{
     attachments, backups, batch, bulk_insert, certificates, changes, cluster, compare_exchange,
     counters, databases, delete_by_query, documents, due, feed, hilo, identities, index_control,
     index_definitions, indexes, live, metrics, multi_get, operations, patch_by_query, patches,
-    queries, revisions, series, settings, statistics, streams, studio, subscriptions, tokens,
+    queries, revisions, sample_data, series, series_policies, settings, statistics, streams,
+    studio, subscriptions, tokens,
 };
 use crate::router::Route;
 
@@ -291,6 +292,10 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Admin Json Admin Audited "Sets client settings";
     Get "/databases/*/timeseries/config" Blocking(settings::time_series)
         ValidUser Read NoBody Data Unaudited "Settings of time series";
+    Post "/databases/*/studio/sample-data" Blocking(sample_data::create)
+        ValidUser Write NoBody Data Audited "Fills an empty database with data to try things out";
+    Post "/databases/*/admin/timeseries/config" Blocking(series_policies::put)
+        ValidUser Admin Json Admin Audited "Sets settings of time series";
     Post "/databases/*/timeseries/names/config" Blocking(settings::name_values)
         ValidUser Admin Json Admin Audited "Names the values of a time series";
     Put "/databases/*/subscriptions" Blocking(subscriptions::put)
