@@ -126,7 +126,10 @@ impl Shared {
                 *self.guard.write().unwrap_or_else(PoisonError::into_inner) = guard;
                 tracing::info!("new connections are served with the new certificate");
             }
-            Err(error) => tracing::error!(%error, "the old certificate is served on"),
+            Err(error) => {
+                secured.retry_certificate();
+                tracing::error!(%error, "the old certificate is served on");
+            }
         }
     }
 

@@ -251,6 +251,10 @@ fn a_user_sees_only_the_databases_that_are_theirs_and_multi_get_stays_inside() {
     };
     let names = ask("GET", "/databases?namesOnly=true", "").json();
     assert_eq!(names["Databases"], json!(["mine"]));
+    let measured = ask("GET", "/jackdaw/databases", "").json();
+    let measured = measured["Databases"].as_array().unwrap();
+    assert_eq!(measured.len(), 1);
+    assert_eq!(measured[0]["Name"], "mine");
     let there = ask("GET", "/databases/theirs/stats", "");
     let absent = ask("GET", "/databases/absent/stats", "");
     assert_eq!((there.status, absent.status), (403, 403));
@@ -264,6 +268,8 @@ fn a_user_sees_only_the_databases_that_are_theirs_and_multi_get_stays_inside() {
         ("/databases/theirs/stats", "GET", 400),
         ("/databases/mine/docs?id=a", "DELETE", 403),
         ("/databases", "GET", 400),
+        // It would never end.
+        ("/databases/mine/jackdaw/feed?since=0", "GET", 400),
     ] {
         let answer = ask("POST", path, &inner(url, method)).json();
         assert_eq!(answer["Results"][0]["StatusCode"], status, "{url}");
@@ -309,7 +315,10 @@ fn what_is_taken_back_ends_open_streams_and_counts_at_once() {
         .find(|one| one.name == "o")
         .unwrap();
     let started = std::time::Instant::now();
-    place.directory.remove(&found.thumbprint).unwrap();
+    place
+        .directory
+        .remove_certificate(&found.thumbprint)
+        .unwrap();
     assert!(stream.is_closed());
     assert!(
         started.elapsed().as_millis() < 1500,
@@ -426,7 +435,10 @@ fn subscriptions_are_served_over_tls_to_certificates_until_they_are_taken_back()
     let registry = place.directory.registry().unwrap();
     let mut all = registry.certificates.iter();
     let found = all.find(|one| one.name == "reader").unwrap();
-    place.directory.remove(&found.thumbprint).unwrap();
+    place
+        .directory
+        .remove_certificate(&found.thumbprint)
+        .unwrap();
     // The next thing to come without it would be a heartbeat.
     assert!(worker.is_closed());
     let told = dial(Some(&reader)).read_to_end();
@@ -504,6 +516,17 @@ fn an_operator_makes_certificates_but_no_administrators() {
     };
     let path = |name: &str| format!("/admin/certificates?thumbprint={}", of(name));
     assert_eq!(connection.delete(&path("admin")).status, 403);
+    // Nor by the route of the other kind.
+    let (key, header) = place.token(grant("ClusterAdmin"));
+    let crossed = format!("/jackdaw/keys?id={}", of("admin"));
+    assert_eq!(connection.delete(&crossed).status, 400);
+    let crossed = format!("/admin/certificates?thumbprint={key}");
+    assert_eq!(connection.delete(&crossed).status, 204);
+    assert_eq!(admin.get("/certificates/whoami").status, 200);
+    let still = place
+        .connect(None)
+        .exchange("GET", "/databases", &header, b"");
+    assert_eq!(still.status, 200);
     assert_eq!(connection.delete(&path("u")).status, 204);
     assert_eq!(connection.get(&path("u")).status, 404);
     let strange = r#"{"Name":"x","SecurityClearance":"King"}"#;
@@ -550,7 +573,11 @@ fn audited_requests_leave_one_line_each_and_others_none() {
     let failed = admin.put("/admin/databases?name=a", r#"{"DatabaseName":"a"}"#);
     assert!(failed.status >= 400);
     place.connect(None).put("/admin/databases?name=%0Ab", "{}");
-    assert_eq!(verify_audit(&path).unwrap(), 3);
+    let inner = r#"{"Requests":[{"Url":"/databases/a/admin/expiration/config","Method":"POST",
+        "Content":{"Disabled":true}}]}"#;
+    let answer = admin.post("/databases/a/multi_get", inner).json();
+    assert_eq!(answer["Results"][0]["StatusCode"], 200, "{answer}");
+    assert_eq!(verify_audit(&path).unwrap(), 4);
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<serde_json::Value> = text
         .lines()
@@ -560,6 +587,7 @@ fn audited_requests_leave_one_line_each_and_others_none() {
     assert_eq!(of(0), (json!("admin"), json!(201)));
     assert_eq!(of(1), (json!("admin"), json!(failed.status)));
     assert_eq!(of(2), (json!("?"), json!(403)));
+    assert_eq!(of(3), (json!("admin"), json!(200)));
 }
 
 #[test]

@@ -158,7 +158,7 @@ pub(crate) fn certificate(arguments: &CertificateArguments) -> anyhow::Result<()
             say!("{thumbprint}  {name} is registered.");
         }
         CertificateArguments::Remove { thumbprint, place } => {
-            place.open()?.remove(thumbprint)?;
+            place.open()?.remove_certificate(thumbprint)?;
             say!("{thumbprint} is forgotten.");
         }
         CertificateArguments::Server { hosts, file, place } => {
@@ -219,7 +219,7 @@ pub(crate) fn key(arguments: &KeyArguments) -> anyhow::Result<()> {
             place,
         } => say!("{}", place.open()?.create_key(name, granted.grant()?)?),
         KeyArguments::Remove { id, place } => {
-            place.open()?.remove(id)?;
+            place.open()?.remove_key(id)?;
             say!("{id} is forgotten.");
         }
     }

@@ -73,8 +73,11 @@ impl AuditLog {
             "Previous": end.last,
         });
         let line = line.to_string();
+        let start = end.file.metadata()?.len();
         let written = end.file.write_all(format!("{line}\n").as_bytes());
         if let Err(error) = written {
+            // Half a line would spoil the next one. What cannot be cut off is told by the check.
+            let _ = end.file.set_len(start);
             tracing::error!(path = %self.path.display(), %error, "the audit log cannot be written");
             return Err(error);
         }

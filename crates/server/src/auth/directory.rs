@@ -99,13 +99,13 @@ pub struct SecurityDirectory {
 }
 
 impl SecurityDirectory {
-    /// That of a data directory; `None` when it was never set up.
+    /// That of a data directory; `None` when it was never set up. One that cannot be looked at, or
+    /// has lost its registry, is there all the same: using it says what is wrong.
     #[must_use]
     pub fn find(data: &Path) -> Option<SecurityDirectory> {
         let path = data.join(DIRECTORY);
-        path.join(REGISTRY)
-            .exists()
-            .then_some(SecurityDirectory { path })
+        let is_there = path.try_exists().unwrap_or(true);
+        is_there.then_some(SecurityDirectory { path })
     }
 
     /// Makes an authority, a server certificate for `hosts`, and an empty registry.
@@ -247,14 +247,25 @@ impl SecurityDirectory {
         Ok(done)
     }
 
-    /// Forgets a certificate by its thumbprint, or a key by its id.
+    /// Forgets a certificate: it counts no more, also on connections that are open.
     ///
     /// # Errors
     /// [`SecurityError::Missing`], or a file cannot be written.
-    pub fn remove(&self, name: &str) -> Result<(), SecurityError> {
-        self.change(|registry| match registry.remove(name) {
+    pub fn remove_certificate(&self, thumbprint: &str) -> Result<(), SecurityError> {
+        self.change(|registry| match registry.remove_certificate(thumbprint) {
             true => Ok(()),
-            false => Err(SecurityError::Missing(format!("certificate or key {name}"))),
+            false => Err(SecurityError::Missing(format!("certificate {thumbprint}"))),
+        })
+    }
+
+    /// Forgets a key and its tokens.
+    ///
+    /// # Errors
+    /// [`SecurityError::Missing`], or a file cannot be written.
+    pub fn remove_key(&self, id: &str) -> Result<(), SecurityError> {
+        self.change(|registry| match registry.remove_key(id) {
+            true => Ok(()),
+            false => Err(SecurityError::Missing(format!("key {id}"))),
         })
     }
 
@@ -399,9 +410,13 @@ mod tests {
         let text = String::from_utf8(registry.to_json()).unwrap();
         let secret = key.rsplit('_').next().unwrap();
         assert!(!text.contains(secret) && !text.contains("PRIVATE"));
-        found.remove(&registry.certificates[0].thumbprint).unwrap();
-        found.remove(&registry.keys[0].id).unwrap();
-        assert!(matches!(found.remove("x"), Err(SecurityError::Missing(_))));
+        let (thumbprint, id) = (&registry.certificates[0].thumbprint, &registry.keys[0].id);
+        let of_other_kind = [found.remove_key(thumbprint), found.remove_certificate(id)];
+        for refused in of_other_kind {
+            assert!(matches!(refused, Err(SecurityError::Missing(_))));
+        }
+        found.remove_certificate(thumbprint).unwrap();
+        found.remove_key(id).unwrap();
         assert!(made.registry().unwrap().certificates.is_empty());
 
         #[cfg(unix)]

@@ -58,12 +58,18 @@ pub(crate) struct Secured {
     lookup: RwLock<Arc<Lookup>>,
     tokens: Tokens,
     verifying: Semaphore,
-    stamp: Mutex<Stamp>,
+    looked: Mutex<Looked>,
     /// Moves when somebody may less than before.
     changed: watch::Sender<u64>,
 }
 
-type Stamp = [Option<(SystemTime, u64)>; 2];
+/// What the last round saw.
+#[derive(Debug)]
+struct Looked {
+    /// Of the files; `None` for one that could not be read, so that the next round tries again.
+    stamp: [Option<(SystemTime, u64)>; 2],
+    at: SystemTime,
+}
 
 impl Gate {
     /// The gate of a secured server.
@@ -79,7 +85,10 @@ impl Gate {
             lookup: RwLock::new(Arc::new(lookup)),
             tokens: Tokens::new(Instant::now()),
             verifying: Semaphore::new(VERIFIED_AT_ONCE),
-            stamp: Mutex::new(stamp),
+            looked: Mutex::new(Looked {
+                stamp,
+                at: SystemTime::now(),
+            }),
             changed: watch::Sender::new(0),
         })))
     }
@@ -174,7 +183,9 @@ impl Secured {
     /// Ends the token of a request, and the streams opened with it.
     pub(crate) fn end(&self, headers: &HeaderMap) -> bool {
         let ended = bearer(headers).is_some_and(|token| self.tokens.end(token));
-        self.wake();
+        if ended {
+            self.wake();
+        }
         ended
     }
 
@@ -191,12 +202,12 @@ impl Secured {
 
     /// See [`Gate::round`].
     fn round(&self, force: bool) -> Round {
-        let stamp = self.directory.stamp();
+        let (stamp, now) = (self.directory.stamp(), SystemTime::now());
         let before = {
-            let mut known = self.stamp.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *known, stamp)
+            let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *looked, Looked { stamp, at: now })
         };
-        let is_new_registry = force || before[0] != stamp[0];
+        let is_new_registry = force || before.stamp[0] != stamp[0];
         if is_new_registry {
             match self
                 .directory
@@ -207,18 +218,33 @@ impl Secured {
                     let mut place = self.lookup.write().unwrap_or_else(PoisonError::into_inner);
                     *place = Arc::new(lookup);
                 }
-                Err(error) => tracing::error!(%error, "who was registered before still is"),
+                Err(error) => {
+                    self.look_again(0);
+                    tracing::error!(%error, "who was registered before still is");
+                }
             }
         }
         let lookup = self.lookup();
         let of_key = |id: &str| lookup.keys.get(id).map(|(_, principal)| principal.clone());
         let ended = self.tokens.sweep(Instant::now(), of_key);
-        if is_new_registry || ended > 0 {
+        let mut holders = lookup.certificates.values();
+        let is_over = holders.any(|holder| holder.counts(before.at) && !holder.counts(now));
+        if is_new_registry || ended > 0 || is_over {
             self.wake();
         }
         Round {
-            is_new_certificate: force || before[1] != stamp[1],
+            is_new_certificate: force || before.stamp[1] != stamp[1],
         }
+    }
+
+    /// Has the server's certificate read again in the next round: it could not be used.
+    pub(crate) fn retry_certificate(&self) {
+        self.look_again(1);
+    }
+
+    fn look_again(&self, file: usize) {
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        looked.stamp[file] = None;
     }
 }
 

@@ -191,13 +191,19 @@ impl Registry {
         all.find(|one| one.thumbprint.eq_ignore_ascii_case(thumbprint))
     }
 
-    /// Forgets a certificate or a key; whether there was one.
-    pub(crate) fn remove(&mut self, name: &str) -> bool {
-        let before = self.certificates.len() + self.keys.len();
+    /// Forgets a certificate; whether there was one.
+    pub(crate) fn remove_certificate(&mut self, thumbprint: &str) -> bool {
+        let before = self.certificates.len();
         self.certificates
-            .retain(|one| !one.thumbprint.eq_ignore_ascii_case(name));
-        self.keys.retain(|one| one.id != name);
-        self.certificates.len() + self.keys.len() < before
+            .retain(|one| !one.thumbprint.eq_ignore_ascii_case(thumbprint));
+        self.certificates.len() < before
+    }
+
+    /// Forgets a key; whether there was one.
+    pub(crate) fn remove_key(&mut self, id: &str) -> bool {
+        let before = self.keys.len();
+        self.keys.retain(|one| one.id != id);
+        self.keys.len() < before
     }
 }
 

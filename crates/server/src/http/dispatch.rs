@@ -54,6 +54,9 @@ const COMPRESS_BYTES_MIN: usize = 1024;
 /// Bytes of a body that are read from somebody who is refused, so that most clients see why.
 const REFUSED_BYTES_MAX: usize = 256 << 10;
 
+/// Most of a URL that the audit log keeps: who is refused shall not fill the disk with it.
+const AUDITED_URL_CHARS_MAX: usize = 1_024;
+
 /// How a route is answered.
 #[derive(Clone, Copy)]
 pub(crate) enum Handler {
@@ -226,13 +229,21 @@ pub(super) async fn answer(
             let tag = crate::routes::database_tag(&call);
             let record = record_of(&row, &call, &url);
             let lease = call.lease();
-            let outcome = receive(row, call, incoming).await;
-            let mut reply = outcome.unwrap_or_else(|error| failed(&error, &url));
+            let answering = async move {
+                let outcome = receive(row, call, incoming).await;
+                outcome.unwrap_or_else(|error| failed(&error, &url))
+            };
+            let mut reply = match record {
+                // A task of its own: a client that goes away does not take the line with it.
+                Some(record) => {
+                    let audited = audited(shared.clone(), record, answering);
+                    let task = tokio::spawn(audited);
+                    task.await.unwrap_or_else(|_| failed(&panicked(), "/"))
+                }
+                None => answering.await,
+            };
             if let Some(lease) = lease {
                 reply.body = reply.body.leased(lease);
-            }
-            if let Some(record) = record {
-                reply = audited(&shared, record, reply, &url).await;
             }
             // Who is refused does not learn whether the database is there.
             let is_refused = matches!(reply.status.as_u16(), 401 | 403);
@@ -270,7 +281,7 @@ pub(crate) async fn answer_inner(
     body: Bytes,
 ) -> Reply {
     let url = url_of(&uri).to_owned();
-    let outcome = match route(&outer.shared, method, uri.path()) {
+    match route(&outer.shared, method, uri.path()) {
         Ok((row, verb, captures)) => {
             let call = Call {
                 shared: outer.shared.clone(),
@@ -286,14 +297,22 @@ pub(crate) async fn answer_inner(
                 peer: outer.peer,
                 upgrade: Mutex::default(),
             };
-            match stays_inside(outer, &call).and_then(|()| admit(&row, &call)) {
-                Ok(()) => run(row, Arc::new(call)).await,
-                Err(error) => Err(error),
+            let record = record_of(&row, &call, &url);
+            let allowed = stays_inside(outer, &call).and_then(|()| admit(&row, &call));
+            let answering = async {
+                let outcome = match allowed {
+                    Ok(()) => run(row, Arc::new(call)).await,
+                    Err(error) => Err(error),
+                };
+                outcome.unwrap_or_else(|error| failed(&error, &url))
+            };
+            match record {
+                Some(record) => audited(outer.shared.clone(), record, answering).await,
+                None => answering.await,
             }
         }
-        Err(error) => Err(error),
-    };
-    outcome.unwrap_or_else(|error| failed(&error, &url))
+        Err(error) => failed(&error, &url),
+    }
 }
 
 /// Refuses what a page of another site sends.
@@ -323,15 +342,20 @@ fn record_of(row: &Row, call: &Call, url: &str) -> Option<Entry> {
         who: who.to_owned(),
         from: call.caller.peer.to_string(),
         method: call.verb.name(),
-        url: url.to_owned(),
+        url: url.chars().take(AUDITED_URL_CHARS_MAX).collect(),
         status: 0,
     })
 }
 
 /// Writes the line of a request into the audit log before its answer leaves.
-async fn audited(shared: &Arc<Shared>, mut entry: Entry, reply: Reply, url: &str) -> Reply {
+async fn audited(
+    shared: Arc<Shared>,
+    mut entry: Entry,
+    answering: impl Future<Output = Reply>,
+) -> Reply {
+    let reply = answering.await;
     entry.status = reply.status.as_u16();
-    let shared = shared.clone();
+    let url = entry.url.clone();
     let written = tokio::task::spawn_blocking(move || {
         let secured = shared.gate.as_secured();
         secured.is_none_or(|secured| secured.audit.write(&entry).is_ok())
@@ -340,7 +364,7 @@ async fn audited(shared: &Arc<Shared>, mut entry: Entry, reply: Reply, url: &str
         return reply;
     }
     let message = "The change was made, but the audit log could not be written: free disk space.";
-    failed(&WireError::new(kind::UNEXPECTED, message), url)
+    failed(&WireError::new(kind::UNEXPECTED, message), &url)
 }
 
 fn stays_inside(outer: &Call, inner: &Call) -> Result<(), WireError> {
@@ -426,7 +450,7 @@ async fn receive(row: Row, call: Call, mut incoming: Incoming) -> Outcome {
     let config = &call.shared.config;
     let (bytes_max, stall) = (row.body.bytes_max(config), config.stall_timeout);
     if let Handler::Feeding(handle) = row.handler {
-        let feed = Feed::new(incoming, &call.headers, stall, bytes_max)?;
+        let feed = Feed::new(incoming, &call.headers, stall, bytes_max)?.until(call.lease());
         let task = tokio::spawn(handle(Arc::new(call), feed));
         return task.await.unwrap_or_else(|_| Err(panicked()));
     }

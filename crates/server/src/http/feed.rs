@@ -10,10 +10,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use flate2::write::GzDecoder;
 use http_body_util::BodyExt;
+use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
 
 use super::body::{DRAIN_BYTES_MAX, broken, drain, stalled, unreadable};
+use super::dispatch::Ended;
 use crate::wire::{WireError, kind};
 
 /// Most bytes that one piece of gzip may grow to before it is refused: what arrives in one piece is
@@ -28,6 +30,8 @@ pub(crate) struct Feed {
     /// Bytes that may still come, before and after decompression.
     left: u64,
     bytes_max: u64,
+    /// Resolves when the sender may not go on.
+    ended: Option<Ended>,
 }
 
 impl Feed {
@@ -48,7 +52,13 @@ impl Feed {
             stall,
             left: bytes_max,
             bytes_max,
+            ended: None,
         })
+    }
+
+    /// Takes nothing more once `ended` resolves.
+    pub(super) fn until(self, ended: Option<Ended>) -> Feed {
+        Feed { ended, ..self }
     }
 
     /// The next piece; `None` at the end. A piece may be empty.
@@ -59,7 +69,14 @@ impl Feed {
         }
         loop {
             let frame = tokio::time::timeout(self.stall, self.incoming.frame());
-            let Some(frame) = frame.await.map_err(|_| stalled())? else {
+            let frame = match &mut self.ended {
+                Some(ended) => tokio::select! {
+                    frame = frame => frame,
+                    () = ended => return Err(not_any_more()),
+                },
+                None => frame.await,
+            };
+            let Some(frame) = frame.map_err(|_| stalled())? else {
                 return self.finish();
             };
             if let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() {
@@ -102,6 +119,11 @@ impl Feed {
         self.left = left.ok_or_else(|| too_large(self.bytes_max))?;
         Ok(plain)
     }
+}
+
+fn not_any_more() -> WireError {
+    let message = "Who sends this may not go on: the certificate or token counts no more.";
+    WireError::new(kind::AUTHORIZATION, message).with_status(StatusCode::FORBIDDEN)
 }
 
 fn too_large(bytes_max: u64) -> WireError {

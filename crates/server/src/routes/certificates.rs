@@ -173,7 +173,7 @@ pub(super) fn remove(call: &Call) -> Outcome {
     let thumbprint = thumbprint.ok_or_else(|| WireError::missing_parameter("thumbprint"))?;
     let secured = secured(call)?;
     may_touch(call, secured, &thumbprint)?;
-    match secured.directory.remove(&thumbprint) {
+    match secured.directory.remove_certificate(&thumbprint) {
         // Removing what is not there is what the caller wants, too.
         Ok(()) | Err(SecurityError::Missing(_)) => {}
         Err(error) => return Err(failed(&error)),

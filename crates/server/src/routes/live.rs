@@ -25,6 +25,7 @@ use std::sync::Arc;
 use hyper::header::{CACHE_CONTROL, HeaderValue};
 use tokio::sync::mpsc;
 
+use crate::auth::Access;
 use crate::http::{Call, Outcome, Pending, Reply};
 use crate::live::event;
 use crate::shared::Shared;
@@ -33,9 +34,13 @@ use crate::wire::{WireError, kind};
 /// Events a watcher may be behind before newer ones replace older ones.
 const EVENTS_AHEAD: usize = 2;
 
-/// `GET /jackdaw/databases`
+/// `GET /jackdaw/databases`: those that the caller may read.
 pub(super) fn databases(call: &Call) -> Outcome {
-    Ok(Reply::value(&call.shared.live.measure(&call.shared)))
+    let mut numbers = call.shared.live.measure(&call.shared);
+    if let Some(databases) = numbers["Databases"].as_array_mut() {
+        databases.retain(|one| call.may(one["Name"].as_str().unwrap_or(""), Access::Read));
+    }
+    Ok(Reply::value(&numbers))
 }
 
 /// `GET /jackdaw/live`

@@ -15,7 +15,7 @@ use crate::http::{Call, Pending, Reply, answer_inner};
 use crate::wire::{WireError, kind};
 
 /// Inner requests whose answers do not end, or that would nest.
-const REFUSED: &[&str] = &["/multi_get", "/streams/"];
+const REFUSED: &[&str] = &["/multi_get", "/streams/", "/jackdaw/"];
 
 /// Most requests in one.
 const REQUESTS_MAX: usize = 1_024;

@@ -124,7 +124,7 @@ pub(super) fn remove(call: &Call) -> Outcome {
     if !query.flag("onlyTokens") {
         secured
             .directory
-            .remove(&id)
+            .remove_key(&id)
             .map_err(|error| failed(&error))?;
         call.shared.secure_round(true);
     }
