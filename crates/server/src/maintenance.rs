@@ -33,6 +33,9 @@ pub(crate) async fn run_due(shared: Arc<Shared>) {
 
 fn due_round(shared: &Shared) {
     for name in shared.databases.names() {
+        if shared.is_disabled(&name) {
+            continue;
+        }
         let (Some(database), Some(entry)) = (
             shared.databases.get_open(&name),
             shared.databases.entry(&name),

@@ -22,6 +22,10 @@ use crate::flags::Flags;
 use crate::record::RecordHead;
 
 /// Says in metadata that a document is archived.
+/// Changed bytes after which a transaction of due documents ends: what clients write goes into the
+/// same one, and the engine refuses very large ones.
+const CHANGED_BYTES_MAX: usize = 64 << 20;
+
 const ARCHIVED: &str = "@archived";
 /// Bytes of a key: kind, time, document number.
 const KEY_BYTES: usize = 17;
@@ -202,12 +206,17 @@ pub(crate) fn carry_out(
         }
     }
     let mut writer = Writer::begin(transaction, &core.id, core.now())?;
+    let mut count = 0;
     for (key, number) in &due {
         writer.fall_due(kind, *number)?;
         // It is gone with the document; this is for one that no document has.
         writer.transaction.tree_mut(DUE)?.delete(key)?;
+        count += 1;
+        if writer.transaction.dirty_bytes() >= CHANGED_BYTES_MAX {
+            break;
+        }
     }
-    Ok((due.len(), writer.finish()?))
+    Ok((count, writer.finish()?))
 }
 
 #[cfg(test)]

@@ -364,9 +364,9 @@ fn spans_and_decimals_are_texts_that_compare_as_numbers() {
         .put_index(of_maps("Delays", &[map], stored))
         .unwrap();
     for (id, shipped, price) in [("o/1", "T10:00", 21.5), ("o/2", "T14:30", 7.0)] {
-        let body = format!(
-            r#"{{"shipped":"2026-01-01{shipped}:00","ordered":"2026-01-01T08:00:00","price":{price:?}}}"#
-        );
+        let dates =
+            format!(r#""shipped":"2026-01-01{shipped}:00","ordered":"2026-01-01T08:00:00""#);
+        let body = format!(r#"{{{dates},"price":{price:?}}}"#);
         store(&database, id, "Orders", &body);
     }
     for (condition, expected) in [
