@@ -1,9 +1,7 @@
 //! `POST /databases/*/studio/sample-data`: fills an empty database with data to try things out.
 
 use hyper::StatusCode;
-use jackdaw_database::{
-    Command, Database, RevisionsConfiguration, RevisionsRule, StaticDefinition,
-};
+use jackdaw_database::{Command, Database, RevisionsRule, Snapshot, StaticDefinition};
 use jackdaw_document::{DocumentBuf, Limits};
 
 use super::failure;
@@ -13,6 +11,9 @@ use crate::wire::{WireError, kind};
 
 /// Commands of one transaction.
 const COMMANDS_AT_ONCE: usize = 256;
+
+/// The collection that keeps its revisions.
+const ORDERS: &str = "Orders";
 
 /// See the file head. `operateOnTypes` names what is wanted, everything when there is none.
 pub(super) fn create(call: &Call) -> Outcome {
@@ -28,12 +29,7 @@ pub(super) fn create(call: &Call) -> Outcome {
         types.is_empty() || types.iter().any(|wanted| wanted.eq_ignore_ascii_case(name))
     };
     if is_wanted("RevisionDocuments") {
-        let configuration = RevisionsConfiguration {
-            default: None,
-            collections: vec![("Orders".to_owned(), RevisionsRule::default())],
-        };
-        let set = database.set_revisions_configuration(configuration);
-        set.map_err(|error| failure::write(&error))?;
+        keep_revisions_of_orders(&database, &snapshot)?;
     }
     if is_wanted("Documents") {
         let documents = sample::documents();
@@ -58,6 +54,22 @@ pub(super) fn create(call: &Call) -> Outcome {
         put_indexes(&database)?;
     }
     Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+/// Adds a rule for orders, unless there is one; all others stay.
+fn keep_revisions_of_orders(database: &Database, snapshot: &Snapshot) -> Result<(), WireError> {
+    let present = snapshot.revisions_configuration();
+    let mut configuration = present
+        .map_err(|error| failure::read(&error))?
+        .unwrap_or_default();
+    let mut rules = configuration.collections.iter();
+    if rules.any(|(name, _)| name.eq_ignore_ascii_case(ORDERS)) {
+        return Ok(());
+    }
+    let rule = (ORDERS.to_owned(), RevisionsRule::default());
+    configuration.collections.push(rule);
+    let set = database.set_revisions_configuration(configuration);
+    set.map(drop).map_err(|error| failure::write(&error))
 }
 
 fn store(database: &Database, commands: Vec<Command>) -> Result<(), WireError> {

@@ -211,7 +211,8 @@ fn put(id: &str, collection: &str, body: &Value) -> Result<Command, JsonError> {
         id: Some(id.to_owned()),
         body: document(body)?,
         metadata: Some(document(&json!({ "@collection": collection }))?),
-        expected: None,
+        // Nothing that somebody stored meanwhile is overwritten.
+        expected: Some(String::new()),
         keeps_revision: false,
     })
 }

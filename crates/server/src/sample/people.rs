@@ -27,8 +27,10 @@ fn phone(stream: &str, place: u64) -> String {
 pub(super) fn address(stream: &str, place: u64) -> Value {
     let slot = usize::try_from(pick(stream, place, CITIES.len() as u64)).unwrap_or(0);
     let (city, country, latitude, longitude) = CITIES[slot];
+    let house = pick(stream, place + 1, 180) + 1;
+    let street = one_of(stream, place, &STREETS);
     json!({
-        "Line1": format!("{} {}", pick(stream, place + 1, 180) + 1, one_of(stream, place, &STREETS)),
+        "Line1": format!("{house} {street}"),
         "Line2": null,
         "City": city,
         "Region": null,
