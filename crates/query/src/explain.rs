@@ -8,6 +8,8 @@ use crate::costs::{Reads, Step};
 
 /// A shorter wait is none to be told of: looking at the clock takes about as long.
 const WAIT_NANOS_MIN: u64 = 1_000;
+/// Width up to which columns are kept straight; a step may hold a value of any length.
+const STEP_CHARS_MAX: usize = 120;
 
 /// The explanation of one query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +44,7 @@ impl Explanation {
         let lines: Vec<[String; 4]> = steps.iter().map(line).collect();
         let width = |column: usize| {
             let chars = lines.iter().map(|line| line[column].chars().count());
-            chars.max().unwrap_or(0)
+            chars.max().unwrap_or(0).min(STEP_CHARS_MAX)
         };
         let [what, found, time] = [width(0), width(1), width(2)];
         let mut text = format!("{}, {freshness}\n", self.index_name);

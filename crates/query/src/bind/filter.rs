@@ -1,6 +1,7 @@
 //! Binds the `filter` clause: fields, constants with parameters, and the few methods it has.
 //!
-//! Called by `query`, and by `series` for conditions on entries. Values keep their types: `filter` compares as JSON does, not as an index.
+//! Called by `query`, and by `series` for conditions on entries. Values keep their types: `filter`
+//! compares as JSON does, not as an index.
 
 use super::condition::Binder;
 use crate::error::QueryError;

@@ -119,7 +119,7 @@ impl SeriesBinder<'_, '_, '_> {
             (select, _) => {
                 let aggregates = select.iter().map(|item| self.aggregate(item));
                 let aggregates: Result<Vec<_>, _> = aggregates.collect();
-                Some(aggregates?.into_iter().flatten().collect())
+                Some(once_each(aggregates?.into_iter().flatten())?)
             }
         };
         Ok(SeriesQuery {
@@ -388,4 +388,21 @@ fn interpolation(call: &Call) -> Result<Interpolation, QueryError> {
             "Expected interpolation(linear), nearest, last or next after WITH, but got: {call}"
         ))),
     }
+}
+
+/// The aggregates without those that are asked for again; results have one member of each name.
+fn once_each(all: impl Iterator<Item = Aggregate>) -> Result<Vec<Aggregate>, QueryError> {
+    let mut kept: Vec<Aggregate> = Vec::new();
+    for aggregate in all {
+        let name = aggregate.output_name();
+        match kept.iter().find(|other| other.output_name() == name) {
+            None => kept.push(aggregate),
+            Some(same) if *same == aggregate => {}
+            Some(_) => {
+                let message = format!("A timeseries query can give one {name}: ask for two in two");
+                return Err(QueryError::Argument(message));
+            }
+        }
+    }
+    Ok(kept)
 }

@@ -45,7 +45,7 @@ impl Aggregate {
         })
     }
 
-    fn output_name(self) -> &'static str {
+    pub(crate) fn output_name(self) -> &'static str {
         match self {
             Aggregate::First => "First",
             Aggregate::Last => "Last",

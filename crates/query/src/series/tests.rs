@@ -43,7 +43,10 @@ fn check(body: &str, parameters: &str, expected: &str) {
 
 #[test]
 fn entries_come_as_they_are() {
-    let last = r#"{"Count":1,"Results":[{"Tag":"zz","Timestamp":"04:00Z","Values":[40.0,1.0],"IsRollup":false}]}"#;
+    let last = concat!(
+        r#"{"Count":1,"#,
+        r#""Results":[{"Tag":"zz","Timestamp":"04:00Z","Values":[40.0,1.0],"IsRollup":false}]}"#
+    );
     check("from c.heat last 1 hour", "{}", last);
     check("from Heat where Values[0] > 30", "{}", last);
     check(
@@ -64,12 +67,19 @@ fn entries_come_as_they_are() {
     check(
         "from Heat first 10 min scale 2 offset '02:00'",
         "{}",
-        r#"{"Count":1,"Results":[{"Tag":"a/2","Timestamp":"02:00","Values":[0.0,2.0],"IsRollup":false}]}"#,
+        concat!(
+            r#"{"Count":1,"#,
+            r#""Results":[{"Tag":"a/2","Timestamp":"02:00","Values":[0.0,2.0],"IsRollup":false}]}"#
+        ),
     );
     check(
         "from Heat between c.From and '2024-01-01T03:00' load Tag as t where t.G = 'Y'",
         "{}",
-        r#"{"Count":1,"Results":[{"Tag":"a/2","Timestamp":"01:15Z","Values":[25.0,1.0],"IsRollup":false}]}"#,
+        concat!(
+            r#"{"Count":1,"#,
+            r#""Results":[{"Tag":"a/2","Timestamp":"01:15Z","#,
+            r#""Values":[25.0,1.0],"IsRollup":false}]}"#
+        ),
     );
 }
 
@@ -112,7 +122,10 @@ fn groups_have_spans_keys_and_numbers() {
     check(
         "from Heat select count(), max()",
         "{}",
-        r#"{"Count":4,"Results":[{"From":null,"To":null,"Key":null,"Count":[4.0,4.0],"Max":[40.0,1.0]}]}"#,
+        concat!(
+            r#"{"Count":4,"#,
+            r#""Results":[{"From":null,"To":null,"Key":null,"Count":[4.0,4.0],"Max":[40.0,1.0]}]}"#
+        ),
     );
     check("from Nope group by 1h", "{}", r#"{"Count":0,"Results":[]}"#);
 }

@@ -2,6 +2,8 @@
 //!
 //! A revision is shown as its document was, under the change vector it had.
 
+use std::collections::HashSet;
+
 use hyper::StatusCode;
 use hyper::header::IF_NONE_MATCH;
 use jackdaw_base::time::UnixTicks;
@@ -282,10 +284,14 @@ impl Included {
     ) -> Result<(), WireError> {
         let read = |error| failure::read(&error);
         let mut found: Vec<(&str, DocumentRow<'_>, Option<UnixTicks>)> = Vec::new();
+        let mut known = HashSet::new();
         for document in documents {
             for path in &self.paths {
                 for vector in texts_at(path, document.body().root()) {
-                    if let Some(revision) = snapshot.revision(vector).map_err(read)? {
+                    // Once, however often the document names it.
+                    if known.insert((document.id(), vector))
+                        && let Some(revision) = snapshot.revision(vector).map_err(read)?
+                    {
                         found.push((document.id(), revision, None));
                     }
                 }
