@@ -5,7 +5,8 @@
 //!
 //! Invariants:
 //! - The result is what evaluating the condition on every document of the snapshot gives: changes
-//!   the index has not seen are evaluated here, so no result is stale.
+//!   that an automatic index has not seen are evaluated here. Over a static index it is as of what
+//!   the index has seen.
 //! - Totals are exact, or said to be unknown. Nothing is left out silently: a limit is an error.
 //!
 //! Threads: one; the interrupt flag may be raised from any.
