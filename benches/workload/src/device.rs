@@ -28,6 +28,12 @@ pub(crate) fn counters(directory: &Path) -> DeviceCounters {
     text.map(|text| parse(&text)).unwrap_or_default()
 }
 
+/// Bytes written so far to the disk that holds `directory`, by whatever program; 0 when the kernel
+/// does not count them.
+pub fn written_bytes(directory: &Path) -> u64 {
+    counters(directory).write_bytes
+}
+
 fn stat_path(directory: &Path) -> Option<PathBuf> {
     let device = fs::metadata(directory).ok()?.dev();
     // How Linux packs both numbers into one.

@@ -12,7 +12,8 @@ mod run;
 mod settings;
 
 pub use data::{Batch, ITEM_KEY_BYTES, Key, Order, touch};
+pub use device::written_bytes;
 pub use engine::{Engine, Error};
-pub use measure::Measurement;
+pub use measure::{Measurement, disk_bytes, peak_rss_kib};
 pub use run::run;
 pub use settings::{Durability, Settings, Workload};

@@ -110,7 +110,8 @@ impl Started {
     }
 }
 
-pub(crate) fn peak_rss_kib() -> u64 {
+/// Largest resident memory of this process so far.
+pub fn peak_rss_kib() -> u64 {
     field_of("/proc/self/status", "VmHWM:")
 }
 
@@ -122,7 +123,10 @@ fn field_of(path: &str, name: &str) -> u64 {
 }
 
 /// Space on disk of everything below a directory; holes do not count.
-pub(crate) fn disk_bytes(directory: &Path) -> Result<u64, Error> {
+///
+/// # Errors
+/// When a file or directory cannot be looked at.
+pub fn disk_bytes(directory: &Path) -> Result<u64, Error> {
     use std::os::unix::fs::MetadataExt;
     let mut sum = 0;
     for entry in std::fs::read_dir(directory)? {

@@ -4,6 +4,7 @@ mod http;
 mod import;
 mod plot;
 mod redis;
+mod search;
 mod storage;
 mod table;
 
@@ -37,6 +38,14 @@ cargo xtask bench router
 
 Time of a routing match, by criterion.
 
+cargo xtask bench search [--compare] [--engine NAME]... [--albums N | --rows FILE]
+                         [--directory DIR]
+
+Indexes rows at once and in small commits, changes a fifth of them, and asks 28 classes of queries,
+before and after. Engines: jackdaw (alone without --compare), tantivy, lucene (needs Java and
+Maven). Rows are 500,000 invented albums, or a file of nine columns separated by tabs: id, route,
+ids separated by commas, artist, title, year, num, genre, text.
+
 cargo xtask bench redis [--compare]
 
 redis-benchmark (package redis-tools) against the Redis server: GET and SET in pipelines of 1, 16
@@ -57,6 +66,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         Some((name, rest)) if name == "http" => http::run(rest),
         Some((name, rest)) if name == "import" => import::run(rest),
         Some((name, rest)) if name == "redis" => redis::run(rest),
+        Some((name, rest)) if name == "search" => search::run(rest),
         Some((name, _)) if name == "router" => router(),
         Some((name, _)) => bail!("there is no bench `{name}`; see `cargo xtask bench --help`"),
         None => bail!("name a bench; see `cargo xtask bench --help`"),
