@@ -88,8 +88,6 @@ pub(crate) struct Call {
     pub(crate) principal: Result<Arc<Principal>, Unknown>,
     /// Turns true when the client went away before its answer began: long work may end then.
     pub(crate) abandoned: Arc<AtomicBool>,
-    /// Where the request came from.
-    pub(crate) peer: SocketAddr,
     /// The connection itself, when the client asked for another protocol.
     upgrade: Mutex<Option<OnUpgrade>>,
 }
@@ -223,7 +221,6 @@ pub(super) async fn answer(
                 needs: row.needs,
                 principal,
                 abandoned: Arc::default(),
-                peer: caller.peer,
                 upgrade,
             };
             let tag = crate::routes::database_tag(&call);
@@ -294,7 +291,6 @@ pub(crate) async fn answer_inner(
                 needs: row.needs,
                 principal: outer.principal.clone(),
                 abandoned: Arc::default(),
-                peer: outer.peer,
                 upgrade: Mutex::default(),
             };
             let record = record_of(&row, &call, &url);

@@ -338,7 +338,7 @@ pub(super) fn drop_connections(call: &Call) -> Outcome {
     let found = named(call, &database)?;
     let worker = call.query().filled("workerId");
     let desk = &call.shared.desk;
-    desk.drop_connections(&database, found.number, worker.as_deref(), call.peer);
+    desk.drop_connections(&database, found.number, worker.as_deref(), call.caller.peer);
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 
