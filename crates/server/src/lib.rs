@@ -25,7 +25,7 @@ mod wire;
 
 pub use auth::{
     AuditError, CLIENT_DAYS, Grant, Issued, Registry, SecurityDirectory, SecurityError, Settings,
-    StoredCertificate, StoredKey, verify_audit,
+    StoredCertificate, StoredKey, VerifiedAudit, verify_audit,
 };
 pub use config::{Compression, DEFAULT_LISTEN, ServerConfig};
 pub use running::{Running, Server, StartError};

@@ -231,17 +231,32 @@ pub(crate) fn key(arguments: &KeyArguments) -> anyhow::Result<()> {
 pub(crate) struct AuditArguments {
     #[command(flatten)]
     place: Where,
+
+    /// Hash that an earlier check told: the line that has it must still be there
+    #[arg(long, value_name = "HASH")]
+    head: Option<String>,
 }
 
 /// Runs `jackdaw audit`: whether nothing was changed in or removed from the audit log.
 pub(crate) fn audit(arguments: &AuditArguments) -> anyhow::Result<()> {
     let path = arguments.place.open()?.audit_path();
-    let count = verify_audit(&path).with_context(|| format!("in {}", path.display()))?;
-    let lines = counted(count, "line");
+    let verified = verify_audit(&path, arguments.head.as_deref());
+    let verified = verified.with_context(|| format!("in {}", path.display()))?;
+    let lines = counted(verified.lines, "line");
     say!(
-        "{}: {lines}, each follows from the one before it.",
+        "{}: {lines}, each follows from the one before it, and none is missing at the end.",
         path.display()
     );
+    if verified.newer > 0 {
+        let newer = counted(verified.newer, "line");
+        say!("{newer} of them came in the last moment before the server ended, or just now.");
+    }
+    if verified.lines > 0 {
+        say!(
+            "Head: {}. Kept elsewhere, `jackdaw audit --head` shows later that all is still there.",
+            verified.last
+        );
+    }
     Ok(())
 }
 

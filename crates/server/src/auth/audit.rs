@@ -1,30 +1,45 @@
 //! The audit log: one line of JSON for each audited request, each with the hash of the one before.
 //!
 //! `http::dispatch` writes it on secured servers, `jackdaw audit` reads it back. A line that was
-//! changed or taken out breaks the chain for all that follow.
+//! changed or taken out breaks the chain for all that follow; the end of the chain is kept apart
+//! (see `head`), so that the last lines are no exception. What nobody known is refused is told in
+//! full once a minute for a range of addresses, and counted from there on (see `refusals`).
 //!
-//! Invariant: a change that was answered with success has its line on the disk.
+//! Invariants:
+//! - A change that was answered with success has its line on the disk.
+//! - The head never counts a line that is not on the disk, so it is never ahead after a power cut.
+
+mod head;
+mod refusals;
+mod verify;
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
 
 use serde_json::{Value, json};
 
 use super::certificate::{fingerprint, hex, moment};
+use head::Head;
+use refusals::Refusals;
+pub use verify::{AuditError, VerifiedAudit, verify_audit};
 
 /// The chain begins with this.
 const FIRST: &str = "";
 /// Longest line: paths are bounded by the limit of a request's head.
 const LINE_BYTES_MAX: usize = 256 << 10;
+/// First status that is a refusal or a failure.
+const REFUSED: u16 = 400;
 
 /// What a line tells, besides when.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) who: String,
-    pub(crate) from: String,
+    /// Name and credential of who asked; `None` when nobody knows.
+    pub(crate) who: Option<(String, String)>,
+    pub(crate) peer: SocketAddr,
     pub(crate) method: &'static str,
     pub(crate) url: String,
     pub(crate) status: u16,
@@ -39,131 +54,156 @@ pub(crate) struct AuditLog {
 
 #[derive(Debug)]
 struct End {
-    file: File,
-    last: String,
+    log: File,
+    head_file: File,
+    /// What is written by now.
+    head: Head,
+    /// The head file says less.
+    is_behind: bool,
+    refusals: Refusals,
 }
 
 impl AuditLog {
-    /// Opens a log for appending, or begins one.
+    /// Opens a log for appending, or begins one. One whose end is not what its head says is gone on
+    /// with from the head, so that the place stays to be seen.
     pub(crate) fn open(path: PathBuf) -> std::io::Result<AuditLog> {
+        let mut log = private(OpenOptions::new().read(true).append(true), &path)?;
+        let head_path = head::path_of(&path);
         let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path)?;
-        let last = last_line(&mut file)?;
-        let last = last.map_or(FIRST.to_owned(), |line| hex(&fingerprint(&line)));
-        Ok(AuditLog {
+        let mut head_file = private(options.read(true).write(true).truncate(false), &head_path)?;
+        let head = match Head::read(&mut head_file)? {
+            Some(kept) => kept.caught_up(&mut log)?,
+            None => Ok(Head::default().advanced(&mut log)?),
+        };
+        let head = head.unwrap_or_else(|kept| {
+            let path = path.display();
+            tracing::error!(%path, "the last lines of the audit log were changed or removed");
+            kept
+        });
+        let end = End {
+            log,
+            head_file,
+            head,
+            is_behind: true,
+            refusals: Refusals::default(),
+        };
+        let log = AuditLog {
             path,
-            end: Mutex::new(End { file, last }),
-        })
+            end: Mutex::new(end),
+        };
+        log.settle(Instant::now())?;
+        Ok(log)
     }
 
-    /// Appends a line. What succeeded waits until it is on the disk; refusals do not, so that
-    /// nobody can make the disk busy by being refused.
+    /// Appends a line, or counts what is one refusal of many. What succeeded waits until it is on
+    /// the disk; refusals do not, so that nobody can make the disk busy by being refused.
     pub(crate) fn write(&self, entry: &Entry) -> std::io::Result<()> {
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        self.write_at(entry, Instant::now())
+    }
+
+    fn write_at(&self, entry: &Entry, now: Instant) -> std::io::Result<()> {
+        let mut end = self.lock();
+        let is_refused = entry.status >= REFUSED;
+        if is_refused && entry.who.is_none() && !end.refusals.note(entry.peer.ip(), now) {
+            return Ok(());
+        }
+        let (name, credential) = entry
+            .who
+            .as_ref()
+            .map_or(("?", Value::Null), |(name, credential)| {
+                (name, credential.as_str().into())
+            });
         let line = json!({
-            "At": moment(SystemTime::now()),
-            "Who": entry.who,
-            "From": entry.from,
+            "Who": name,
+            "With": credential,
+            "From": entry.peer.to_string(),
             "Method": entry.method,
             "Url": entry.url,
             "Status": entry.status,
-            "Previous": end.last,
         });
-        let line = line.to_string();
-        let start = end.file.metadata()?.len();
-        let written = end.file.write_all(format!("{line}\n").as_bytes());
-        if let Err(error) = written {
-            // Half a line would spoil the next one. What cannot be cut off is told by the check.
-            let _ = end.file.set_len(start);
-            tracing::error!(path = %self.path.display(), %error, "the audit log cannot be written");
-            return Err(error);
+        self.append(&mut end, line)?;
+        match is_refused {
+            true => Ok(()),
+            false => end.make_durable(),
         }
-        end.last = hex(&fingerprint(line.as_bytes()));
-        match entry.status < 400 {
-            true => end.file.sync_data(),
+    }
+
+    /// Writes counts of refusals that are due, and has the head say what is written by now. Called
+    /// twice a second.
+    pub(crate) fn settle(&self, now: Instant) -> std::io::Result<()> {
+        let mut end = self.lock();
+        let due = end.refusals.due(now);
+        self.append_counts(&mut end, due)?;
+        match end.is_behind {
+            true => end.make_durable(),
             false => Ok(()),
         }
     }
-}
 
-/// The last complete line, without its end.
-fn last_line(file: &mut File) -> std::io::Result<Option<Vec<u8>>> {
-    let len = file.seek(SeekFrom::End(0))?;
-    let start = len.saturating_sub(LINE_BYTES_MAX as u64);
-    file.seek(SeekFrom::Start(start))?;
-    let mut tail = Vec::new();
-    file.take(LINE_BYTES_MAX as u64).read_to_end(&mut tail)?;
-    if tail.last().is_some_and(|byte| *byte != b'\n') {
-        // A power cut left half a line: the chain goes on behind it, and it stays to be seen.
-        file.write_all(b"\n")?;
-        tail.push(b'\n');
-    }
-    let mut lines = tail.split(|byte| *byte == b'\n').rev().skip(1);
-    Ok(lines.next().map(<[u8]>::to_vec))
-}
-
-/// Why an audit log is not what was written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AuditError {
-    /// The file cannot be read.
-    #[error("cannot read {0}: {1}")]
-    File(PathBuf, std::io::Error),
-    /// A line does not follow from the one before it.
-    #[error("line {0} does not follow from the line before it: something was changed or removed")]
-    Broken(u64),
-}
-
-/// Reads an audit log and gives its number of lines.
-///
-/// # Errors
-/// [`AuditError`] names the first line that does not follow from the one before.
-pub fn verify_audit(path: &Path) -> Result<u64, AuditError> {
-    let unreadable = |error| AuditError::File(path.to_owned(), error);
-    let file = File::open(path).map_err(unreadable)?;
-    let (mut last, mut count) = (FIRST.to_owned(), 0);
-    for line in BufReader::new(file).split(b'\n') {
-        let line = line.map_err(unreadable)?;
-        count += 1;
-        let parsed: Value = serde_json::from_slice(&line).unwrap_or_default();
-        if parsed["Previous"] != Value::String(last) {
-            return Err(AuditError::Broken(count));
+    fn append_counts(&self, end: &mut End, counts: Vec<(String, u64)>) -> std::io::Result<()> {
+        for (range, count) in counts {
+            self.append(
+                end,
+                json!({ "Who": "?", "From": range, "MoreRefused": count }),
+            )?;
         }
-        last = hex(&fingerprint(&line));
+        Ok(())
     }
-    Ok(count)
+
+    fn append(&self, end: &mut End, mut line: Value) -> std::io::Result<()> {
+        line["At"] = moment(SystemTime::now()).into();
+        line["Previous"] = end.head.last.as_str().into();
+        let line = line.to_string();
+        let start = end.log.metadata()?.len();
+        let written = end.log.write_all(format!("{line}\n").as_bytes());
+        if let Err(error) = written {
+            // Half a line would spoil the next one. What cannot be cut off is told by the check.
+            let _ = end.log.set_len(start);
+            tracing::error!(path = %self.path.display(), %error, "the audit log cannot be written");
+            return Err(error);
+        }
+        end.head.pass(line.as_bytes());
+        end.is_behind = true;
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, End> {
+        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl End {
+    /// The lines first, then the head that counts them.
+    fn make_durable(&mut self) -> std::io::Result<()> {
+        self.log.sync_data()?;
+        self.head.write(&mut self.head_file)?;
+        self.is_behind = false;
+        Ok(())
+    }
+}
+
+impl Drop for AuditLog {
+    fn drop(&mut self) {
+        let mut end = self.lock();
+        let counts = end.refusals.take_all();
+        let written = self.append_counts(&mut end, counts);
+        if let Err(error) = written.and_then(|()| end.make_durable()) {
+            tracing::error!(%error, "the last lines of the audit log may be missing");
+        }
+    }
+}
+
+fn private(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
+    options.create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options.open(path)
+}
+
+/// What the next line names as the one before.
+fn hash_of(line: &[u8]) -> String {
+    hex(&fingerprint(line))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_chain_goes_on_after_opening_again_and_a_changed_line_breaks_it() {
-        let name = format!("jackdaw-audit-{}.log", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let entry = |url: &str| Entry {
-            who: "somebody\n".to_owned(),
-            from: "127.0.0.1:1".to_owned(),
-            method: "PUT",
-            url: url.to_owned(),
-            status: 403,
-        };
-        let log = AuditLog::open(path.clone()).unwrap();
-        log.write(&entry("/a")).unwrap();
-        log.write(&entry("/b")).unwrap();
-        drop(log);
-        AuditLog::open(path.clone())
-            .unwrap()
-            .write(&entry("/c"))
-            .unwrap();
-        assert_eq!(verify_audit(&path).unwrap(), 3);
-        let text = std::fs::read_to_string(&path).unwrap();
-        std::fs::write(&path, text.replace("/b", "/x")).unwrap();
-        assert!(matches!(verify_audit(&path), Err(AuditError::Broken(3))));
-        std::fs::remove_file(&path).unwrap();
-    }
-}
+mod tests;

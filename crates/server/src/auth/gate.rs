@@ -7,12 +7,14 @@
 //! Invariant: nothing is remembered of an earlier decision. What is removed from the registry
 //! counts for the next request, on whatever connection it comes.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use tokio::sync::{Semaphore, watch};
 
+use super::attempts::Attempts;
 use super::audit::AuditLog;
 use super::certificate::Fingerprint;
 use super::directory::{SecurityDirectory, SecurityError};
@@ -23,6 +25,9 @@ use super::tokens::{Granted, Tokens};
 
 /// Keys that are verified at a time: each takes 19 MiB.
 const VERIFIED_AT_ONCE: usize = 2;
+
+/// Most characters of what a text gives as the id of its key: more than any key has.
+const ID_CHARS_MAX: usize = 64;
 
 /// What a connection proves.
 #[derive(Clone, Copy, Debug)]
@@ -100,18 +105,36 @@ impl Gate {
         }
     }
 
-    /// Who comes. A token goes before a certificate.
+    /// Who comes with a request. A token goes before a certificate, and is used by this.
     pub(crate) fn identify(
         &self,
         caller: &Caller,
         headers: &HeaderMap,
+    ) -> Result<Arc<Principal>, Unknown> {
+        self.find(caller, headers, Tokens::find)
+    }
+
+    /// Who it is that came earlier, when the server asks for itself.
+    fn identify_again(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+    ) -> Result<Arc<Principal>, Unknown> {
+        self.find(caller, headers, Tokens::peek)
+    }
+
+    fn find(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        of_token: fn(&Tokens, &str, Instant) -> Option<Arc<Principal>>,
     ) -> Result<Arc<Principal>, Unknown> {
         let secured = match self {
             Gate::Open(everybody) => return Ok(everybody.clone()),
             Gate::Secured(secured) => secured,
         };
         if let Some(token) = bearer(headers) {
-            let found = secured.tokens.find(token, Instant::now());
+            let found = of_token(&secured.tokens, token, Instant::now());
             return found.ok_or(Unknown::Invalid);
         }
         let certificate = caller.certificate.ok_or(Unknown::Nobody)?;
@@ -130,6 +153,16 @@ impl Gate {
         let secured = self.as_secured();
         secured.map_or(Round::default(), |secured| secured.round(force))
     }
+}
+
+/// What became of a text that was offered as a key.
+#[derive(Debug)]
+pub(crate) enum Exchanged {
+    Granted(Granted),
+    /// It is not a key that is registered.
+    Refused,
+    /// There were too many wrong ones: it was not looked at.
+    Wait(Duration),
 }
 
 /// What a round found.
@@ -154,14 +187,37 @@ impl Secured {
             .clone()
     }
 
-    /// Exchanges the text of a key for a token; `None` when it is not a key that is registered.
+    /// Exchanges the text of a key for a token. Failures are counted before the next one that
+    /// waits is verified, so that at most one more than the limit of them is looked at, however
+    /// many come at the same time.
     pub(crate) async fn exchange(
-        self: &Secured,
+        &self,
         text: &str,
-    ) -> Option<Result<Granted, SecurityError>> {
-        let (id, secret) = key::parts(text)?;
-        let found = self.lookup().keys.get(id).cloned();
-        let place = self.verifying.acquire().await.ok()?;
+        from: IpAddr,
+        attempts: &Attempts,
+    ) -> Result<Exchanged, SecurityError> {
+        // The id of the key, which is no secret.
+        let id = text.split('_').nth(1).unwrap_or("");
+        let id: String = id.chars().take(ID_CHARS_MAX).collect();
+        let wait = || attempts.wait(from, &id, Instant::now());
+        let refused = || {
+            attempts.failed(from, &id, Instant::now());
+            Ok(Exchanged::Refused)
+        };
+        if let Some(wait) = wait() {
+            return Ok(Exchanged::Wait(wait));
+        }
+        let Some((key, secret)) = key::parts(text) else {
+            return refused();
+        };
+        let found = self.lookup().keys.get(key).cloned();
+        let Ok(_place) = self.verifying.acquire().await else {
+            return refused();
+        };
+        // Others may have failed while this one waited for its place.
+        if let Some(wait) = wait() {
+            return Ok(Exchanged::Wait(wait));
+        }
         let secret = secret.to_owned();
         let verified = tokio::task::spawn_blocking(move || match found {
             Some((stored, principal)) => stored.accepts(&secret).then_some((stored.id, principal)),
@@ -170,9 +226,13 @@ impl Secured {
                 None
             }
         });
-        let (id, principal) = verified.await.ok()??;
-        drop(place);
-        Some(self.tokens.grant(&id, principal, Instant::now()))
+        match verified.await.ok().flatten() {
+            Some((id, principal)) => {
+                let granted = self.tokens.grant(&id, principal, Instant::now());
+                granted.map(Exchanged::Granted)
+            }
+            None => refused(),
+        }
     }
 
     /// Renews the token of a request.
@@ -232,6 +292,10 @@ impl Secured {
         if is_new_registry || ended > 0 || is_over {
             self.wake();
         }
+        // What could not be written is told in the log of the server, and tried again.
+        if let Err(error) = self.audit.settle(Instant::now()) {
+            tracing::error!(%error, "the audit log cannot be written");
+        }
         Round {
             is_new_certificate: force || before.stamp[1] != stamp[1],
         }
@@ -290,7 +354,7 @@ impl Lease {
         };
         let mut changed = secured.changed.subscribe();
         loop {
-            let principal = self.shared.gate.identify(&self.caller, &self.headers);
+            let principal = self.shared.gate.identify_again(&self.caller, &self.headers);
             let principal = principal.as_deref().map_err(|unknown| *unknown);
             if decide(principal, self.needs, self.database.as_deref()).is_err()
                 || changed.changed().await.is_err()
@@ -300,3 +364,6 @@ impl Lease {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -69,8 +69,11 @@ pub(crate) struct Needs {
 /// Somebody who proved who they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Principal {
-    /// For the audit log and for people.
+    /// For the audit log and for people; others may have the same.
     pub(crate) name: String,
+    /// What they prove themselves by, which nobody else has: a certificate's thumbprint or the id
+    /// of a key, after its kind.
+    pub(crate) credential: String,
     pub(crate) clearance: Clearance,
     /// Access by name of the database in lower case; of no effect from `Operator` on.
     databases: BTreeMap<String, Access>,
@@ -85,9 +88,15 @@ impl Principal {
         let lower = |(name, access): (&str, Access)| (name.to_lowercase(), access);
         Principal {
             name: name.to_owned(),
+            credential: String::new(),
             clearance,
             databases: databases.into_iter().map(lower).collect(),
         }
+    }
+
+    /// The same, proved by `credential`.
+    pub(super) fn proved_by(self, credential: String) -> Principal {
+        Principal { credential, ..self }
     }
 
     /// Whoever reaches a server that authenticates nobody.

@@ -235,15 +235,18 @@ impl Lookup {
             let der = STANDARD.decode(&stored.certificate).map_err(|_| {
                 SecurityError::Certificate(format!("{} is not base64", stored.thumbprint))
             })?;
+            let principal = stored.grant.principal(&stored.name)?;
+            let principal = principal.proved_by(format!("certificate {}", stored.thumbprint));
             let holder = Holder {
-                principal: Arc::new(stored.grant.principal(&stored.name)?),
+                principal: Arc::new(principal),
                 valid_from: UNIX_EPOCH + Duration::from_secs(stored.valid_from),
                 valid_to: UNIX_EPOCH + Duration::from_secs(stored.valid_to),
             };
             lookup.certificates.insert(fingerprint(&der), holder);
         }
         for stored in &registry.keys {
-            let principal = Arc::new(stored.grant.principal(&stored.name)?);
+            let principal = stored.grant.principal(&stored.name)?;
+            let principal = Arc::new(principal.proved_by(format!("key {}", stored.id)));
             lookup
                 .keys
                 .insert(stored.id.clone(), (stored.clone(), principal));

@@ -104,11 +104,16 @@ impl Tokens {
         })
     }
 
-    /// Whose token it is. One hash, one look-up, no allocation.
+    /// Whose token it is, and that it is used now. One hash, one look-up, no allocation.
     pub(super) fn find(&self, token: &str, now: Instant) -> Option<Arc<Principal>> {
         let session = self.session(token, now)?;
         session.used.store(self.seconds(now), Ordering::Relaxed);
         Some(session.principal.clone())
+    }
+
+    /// Whose token it is, when the server asks for itself: that is no use of it.
+    pub(super) fn peek(&self, token: &str, now: Instant) -> Option<Arc<Principal>> {
+        Some(self.session(token, now)?.principal.clone())
     }
 
     fn session(&self, token: &str, now: Instant) -> Option<Arc<Session>> {
@@ -233,6 +238,17 @@ mod tests {
         assert!(tokens.find(&new, after(RENEWED_GRACE)).is_some());
         assert!(tokens.end(&new) && !tokens.end(&new));
         assert!(tokens.find(&new, start).is_none());
+    }
+
+    #[test]
+    fn looking_at_a_token_is_no_use_of_it() {
+        let start = Instant::now();
+        let tokens = Tokens::new(start);
+        let token = tokens.grant("k", somebody(), start).unwrap().token;
+        let late = start + IDLE_MAX - Duration::from_secs(1);
+        assert_eq!(tokens.peek(&token, late), Some(somebody()));
+        assert_eq!(tokens.peek(&token, start + IDLE_MAX), None);
+        assert_eq!(tokens.sweep(start + IDLE_MAX, |_| Some(somebody())), 1);
     }
 
     #[test]

@@ -330,13 +330,10 @@ fn record_of(row: &Row, call: &Call, url: &str) -> Option<Entry> {
         .gate
         .as_secured()
         .filter(|_| row.audit == Audit::Audited)?;
-    let who = call
-        .principal
-        .as_ref()
-        .map_or("?", |principal| &principal.name);
+    let who = call.principal.as_ref().ok();
     Some(Entry {
-        who: who.to_owned(),
-        from: call.caller.peer.to_string(),
+        who: who.map(|who| (who.name.clone(), who.credential.clone())),
+        peer: call.caller.peer,
         method: call.verb.name(),
         url: url.chars().take(AUDITED_URL_CHARS_MAX).collect(),
         status: 0,

@@ -10,14 +10,13 @@
 //! are out there are not touched by that.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use hyper::StatusCode;
 use hyper::header::RETRY_AFTER;
 use serde_json::{Value, json};
 
 use super::certificates::{be_cluster_admin, failed, read, secured};
-use crate::auth::{Granted, SecurityError};
+use crate::auth::{Exchanged, Granted};
 use crate::http::{Call, Outcome, Pending, Reply};
 use crate::wire::{WireError, kind};
 
@@ -27,25 +26,22 @@ pub(super) fn exchange(call: Arc<Call>) -> Pending {
         let secured = secured(&call)?;
         let body: Value = serde_json::from_slice(&call.body).unwrap_or_default();
         let text = body["ApiKey"].as_str().unwrap_or("");
-        // The id of the key, which is no secret; at most as much as a key could have.
-        let id = text.split('_').nth(1).unwrap_or("");
-        let id: String = id.chars().take(64).collect();
-        let (from, now) = (call.caller.peer.ip(), Instant::now());
-        if let Some(wait) = call.shared.attempts.wait(from, &id, now) {
-            let seconds = (wait.as_secs() + 1).to_string();
-            let message = format!("Too many keys were wrong: try again in {seconds} s.");
-            let error = WireError::new(kind::AUTHORIZATION, message);
-            let error = error.with_status(StatusCode::TOO_MANY_REQUESTS);
-            let body = error.body(call.uri.path());
-            return Ok(Reply::json(error.status, body).with(RETRY_AFTER, &seconds));
-        }
-        match secured.exchange(text).await {
-            Some(granted) => answer(granted),
-            None => {
-                call.shared.attempts.failed(from, &id, now);
+        let (from, attempts) = (call.caller.peer.ip(), &call.shared.attempts);
+        let exchanged = secured.exchange(text, from, attempts).await;
+        match exchanged.map_err(|error| failed(&error))? {
+            Exchanged::Granted(granted) => Ok(granted_reply(&granted)),
+            Exchanged::Refused => {
                 let message = "The API key is not one of this server.";
                 let error = WireError::new(kind::AUTHORIZATION, message);
                 Err(error.with_status(StatusCode::UNAUTHORIZED))
+            }
+            Exchanged::Wait(wait) => {
+                let seconds = (wait.as_secs() + 1).to_string();
+                let message = format!("Too many keys were wrong: try again in {seconds} s.");
+                let error = WireError::new(kind::AUTHORIZATION, message);
+                let error = error.with_status(StatusCode::TOO_MANY_REQUESTS);
+                let body = error.body(call.uri.path());
+                Ok(Reply::json(error.status, body).with(RETRY_AFTER, &seconds))
             }
         }
     })
@@ -55,19 +51,19 @@ pub(super) fn exchange(call: Arc<Call>) -> Pending {
 pub(super) fn renew(call: &Call) -> Outcome {
     let renewed = secured(call)?.renew(&call.headers);
     let no_token = "Only a token can be renewed, and the request came without one.";
-    answer(renewed.ok_or_else(|| {
+    let renewed = renewed.ok_or_else(|| {
         WireError::new(kind::ARGUMENT, no_token).with_status(StatusCode::BAD_REQUEST)
-    })?)
+    })?;
+    Ok(granted_reply(&renewed.map_err(|error| failed(&error))?))
 }
 
-fn answer(granted: Result<Granted, SecurityError>) -> Outcome {
-    let granted = granted.map_err(|error| failed(&error))?;
-    Ok(Reply::value(&json!({
+fn granted_reply(granted: &Granted) -> Reply {
+    let reply = Reply::value(&json!({
         "Token": granted.token,
         "ExpiresInSec": granted.lasts.as_secs(),
         "IdleInSec": granted.idle.as_secs(),
-    }))
-    .with(hyper::header::CACHE_CONTROL, "no-store"))
+    }));
+    reply.with(hyper::header::CACHE_CONTROL, "no-store")
 }
 
 /// `DELETE /jackdaw/token`: ends the token that the request carries, and its open streams.
