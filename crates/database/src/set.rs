@@ -42,7 +42,7 @@ pub struct DatabaseEntry {
     pub name: String,
     /// Grows with each change of any entry; of this entry's last change.
     pub index: u64,
-    /// The text that [`DatabaseSet::create`] or [`DatabaseSet::set_record`] was given.
+    /// The text that [`DatabaseSet::create`] or [`DatabaseSet::change_record`] made.
     pub record: String,
 }
 
@@ -286,22 +286,30 @@ impl DatabaseSet {
         Ok(database)
     }
 
-    /// Replaces the record of a database; gives its new index.
+    /// Makes a new record of a database from the present one; gives its new index. Two who change
+    /// a record do so one after the other, so that neither undoes what the other did.
     ///
     /// # Errors
-    /// See [`SetError`].
-    pub fn set_record(&self, name: &str, record: &str) -> Result<u64, SetError> {
+    /// See [`SetError`]. The inner error is `change`'s own; the record is as before then.
+    pub fn change_record<E>(
+        &self,
+        name: &str,
+        change: impl FnOnce(&str) -> Result<String, E>,
+    ) -> Result<Result<u64, E>, SetError> {
         let _changing = lock(&self.changing);
         let known = self
             .find(name)
             .ok_or_else(|| SetError::Missing(name.to_owned()))?;
         let mut entry = lock(&known.entry).clone();
-        record.clone_into(&mut entry.record);
+        entry.record = match change(&entry.record) {
+            Ok(record) => record,
+            Err(error) => return Ok(Err(error)),
+        };
         let (number, stored) = (known.number, entry.clone());
         entry.index = self.run(move |catalog| store_entry(catalog, number, stored))?;
         let index = entry.index;
         *lock(&known.entry) = entry;
-        Ok(index)
+        Ok(Ok(index))
     }
 
     /// A setting of the server as a whole with the index of its last change; `None` when it was

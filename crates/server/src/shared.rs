@@ -144,16 +144,20 @@ impl Shared {
         !disabled.is_empty() && disabled.contains(&name.to_lowercase())
     }
 
-    /// Keeps that a database serves, or does not.
-    pub(crate) fn note_disabled(&self, name: &str, is_disabled: bool) {
+    /// Keeps whether a database serves, as its record says by now; whether it does.
+    pub(crate) fn note_disabled(&self, name: &str) -> bool {
         let mut disabled = self
             .disabled
             .write()
             .unwrap_or_else(PoisonError::into_inner);
+        // Read under the lock: of two who change the record, the last to come here sees both.
+        let entry = self.databases.entry(name);
+        let is_disabled = entry.is_some_and(|entry| routes::is_disabled_by(&entry.record));
         match is_disabled {
             true => disabled.insert(name.to_lowercase()),
             false => disabled.remove(&name.to_lowercase()),
         };
+        is_disabled
     }
 }
 

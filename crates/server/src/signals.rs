@@ -1,6 +1,6 @@
 //! News of changes for any number of waiting readers, at the price of one listener a database.
 //!
-//! `routes::feed` waits here. The engine's thread stores one number and wakes who waits; what
+//! `routes::feed` waits here, and who watches over a web socket for the end of their database. The engine's thread stores one number and wakes who waits; what
 //! changed each reader looks up itself. A reader that marks the signal as seen *before* it reads
 //! misses nothing: what comes while it reads raises the signal again.
 
@@ -10,9 +10,35 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use jackdaw_database::{Database, Etag, Listener};
 use tokio::sync::watch;
 
+/// Why nobody may go on waiting for a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Deleted,
+    Disabled,
+}
+
+impl Ending {
+    /// The word of the wire.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Ending::Deleted => "Deleted",
+            Ending::Disabled => "Disabled",
+        }
+    }
+
+    /// In words, for the client of a database.
+    pub(crate) fn message(self, database: &str) -> String {
+        match self {
+            Ending::Deleted => format!("The database '{database}' was deleted."),
+            Ending::Disabled => format!("The database '{database}' was disabled."),
+        }
+    }
+}
+
 /// One database's signal; it ends with the last reader.
 struct Signal {
     last: Arc<watch::Sender<Etag>>,
+    ending: watch::Sender<Option<Ending>>,
     _listener: Listener,
 }
 
@@ -23,6 +49,7 @@ pub(crate) struct Signals(Mutex<HashMap<String, Weak<Signal>>>);
 /// Waits for changes of a database.
 pub(crate) struct Changed {
     receiver: watch::Receiver<Etag>,
+    ending: watch::Receiver<Option<Ending>>,
     _signal: Arc<Signal>,
 }
 
@@ -32,10 +59,27 @@ impl Changed {
         self.receiver.borrow_and_update();
     }
 
-    /// Resolves when something changed after the last mark.
+    /// Resolves when something changed after the last mark, or there is nothing more to wait for.
     pub(crate) async fn raised(&mut self) {
-        // The sender lives as long as `_signal`.
-        drop(self.receiver.changed().await);
+        // The senders live as long as `_signal`.
+        tokio::select! {
+            _ = self.receiver.changed() => {}
+            _ = self.ending.wait_for(Option::is_some) => {}
+        }
+    }
+
+    /// Why there is nothing more to wait for, if so.
+    pub(crate) fn ending(&self) -> Option<Ending> {
+        *self.ending.borrow()
+    }
+
+    /// Resolves when there is nothing more to wait for. Dropping it loses nothing.
+    pub(crate) async fn ended(&mut self) -> Ending {
+        match self.ending.wait_for(Option::is_some).await.map(|one| *one) {
+            Ok(Some(ending)) => ending,
+            // The sender lives as long as `_signal`.
+            _ => std::future::pending().await,
+        }
     }
 }
 
@@ -53,6 +97,7 @@ impl Signals {
             });
             let signal = Arc::new(Signal {
                 last,
+                ending: watch::Sender::new(None),
                 _listener: listener,
             });
             all.insert(id.to_owned(), Arc::downgrade(&signal));
@@ -60,7 +105,17 @@ impl Signals {
         });
         Changed {
             receiver: signal.last.subscribe(),
+            ending: signal.ending.subscribe(),
             _signal: signal,
+        }
+    }
+
+    /// Sends away all who follow a database; who follows it from here on is not concerned.
+    pub(crate) fn end(&self, database: &Database, ending: Ending) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let signal = all.remove(database.id().as_str());
+        if let Some(signal) = signal.and_then(|signal| signal.upgrade()) {
+            signal.ending.send_replace(Some(ending));
         }
     }
 }

@@ -188,3 +188,20 @@ fn operations_are_told_until_they_end() {
     let news = watcher.next();
     assert_eq!(news["Value"]["OperationId"], number.as_i64().unwrap() + 2);
 }
+
+#[test]
+fn a_watcher_is_sent_away_when_its_database_is_deleted() {
+    let (server, mut connection) = start_with_database();
+    let mut watcher = Watcher::open(&server, "/databases/db1/changes");
+    watcher.next();
+    let names = br#"{"DatabaseNames":["db1"]}"#;
+    connection.exchange("DELETE", "/admin/databases", "", names);
+    let mut frame = Vec::new();
+    watcher.0.read_to_end(&mut frame).unwrap();
+    // A frame of closing, its code (going away), and why.
+    assert_eq!(
+        (frame[0], &frame[2..4]),
+        (0x88, &1001_u16.to_be_bytes()[..])
+    );
+    assert_eq!(&frame[4..], b"The database 'db1' was deleted.");
+}

@@ -377,3 +377,25 @@ fn sample_data_fills_an_empty_database_once() {
     assert_eq!(again.status, 500);
     assert!(again.text().contains("already contains documents"));
 }
+
+#[test]
+fn of_two_configurations_posted_at_once_neither_is_lost() {
+    let (server, _first) = start_with_database();
+    std::thread::scope(|scope| {
+        for (name, frequency) in [
+            ("expiration", "DeleteFrequencyInSec"),
+            ("refresh", "RefreshFrequencyInSec"),
+        ] {
+            let mut connection = server.connect();
+            scope.spawn(move || {
+                for number in 1..=60 {
+                    let body = json!({ "Disabled": true, frequency: number }).to_string();
+                    let path = format!("/databases/db1/admin/{name}/config");
+                    assert_eq!(connection.post(&path, &body).status, 200);
+                    let found = connection.get(&format!("/databases/db1/{name}/config"));
+                    assert_eq!(found.json()[frequency], number, "{name}");
+                }
+            });
+        }
+    });
+}

@@ -205,3 +205,46 @@ fn what_makes_no_sense_is_refused() {
     }
     assert_eq!(connection.get("/databases/none/jackdaw/feed").status, 500);
 }
+
+/// Reads to the last event, which has to say why there are no more.
+fn last_words(mut feed: Feed) -> Value {
+    let told = loop {
+        let (_, name, data) = feed.next();
+        if name == "end" {
+            break data;
+        }
+    };
+    assert!(feed.connection.read_chunk().is_empty());
+    told
+}
+
+#[test]
+fn a_feed_ends_with_its_database_and_does_not_keep_it() {
+    let data = support::DataDirectory::new();
+    let databases = data.path().join("databases");
+    let server = TestServer::start_on(data, support::config());
+    let mut connection = server.connect();
+    connection.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
+    let feed = Feed::open(&server, "");
+    let names = r#"{"DatabaseNames":["DB1"]}"#;
+    connection.post("/admin/databases/disable", names);
+    assert_eq!(last_words(feed)["Reason"], "Disabled");
+    for path in ["jackdaw/feed", "docs?id=a", "stats"] {
+        let refused = connection.get(&format!("/databases/db1/{path}"));
+        assert_eq!(refused.status, 503, "{path}: {}", refused.text());
+    }
+    let refused = connection.post("/databases/db1/bulk_docs", r#"{"Commands":[]}"#);
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    connection.post("/admin/databases/enable", names);
+    let feed = Feed::open(&server, "");
+    connection.exchange("DELETE", "/admin/databases", "", names.as_bytes());
+    let told = last_words(feed);
+    assert_eq!(told["Reason"], "Deleted");
+    assert_eq!(told["Message"], "The database 'db1' was deleted.");
+    // Its files go when nobody has it any more.
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while std::fs::read_dir(&databases).unwrap().next().is_some() {
+        assert!(std::time::Instant::now() < deadline, "somebody has it");
+        std::thread::yield_now();
+    }
+}

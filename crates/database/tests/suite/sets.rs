@@ -32,12 +32,14 @@ fn databases_are_created_found_and_kept() {
     ));
     let before = set.entry("music").unwrap();
     assert_eq!((&*before.name, &*before.record), ("Music", r#"{"a":1}"#));
-    let index = set.set_record("music", r#"{"a":2}"#).unwrap();
+    let change = |name: &str, text: &str| {
+        let text = text.to_owned();
+        set.change_record(name, |_| Ok::<_, ()>(text))
+    };
+    let index = change("music", r#"{"a":2}"#).unwrap().unwrap();
     assert!(index > before.index);
-    assert!(matches!(
-        set.set_record("none", ""),
-        Err(SetError::Missing(_))
-    ));
+    assert!(matches!(change("none", ""), Err(SetError::Missing(_))));
+    assert_eq!(set.change_record("music", |_| Err(7)).unwrap(), Err(7));
     drop((set, music));
     let set = open(&vfs);
     assert_eq!(set.names(), ["books", "Music"]);
@@ -123,4 +125,28 @@ fn a_second_user_of_the_directory_is_refused_in_a_sentence() {
     );
     drop(set);
     open(&vfs);
+}
+
+#[test]
+fn of_two_who_change_a_record_at_once_neither_undoes_the_other() {
+    const CHANGES: usize = 50;
+    let vfs = SimVfs::new(1);
+    let set = open(&vfs);
+    set.create("music", "").unwrap();
+    std::thread::scope(|scope| {
+        for letter in ["a", "b", "c"] {
+            let set = &set;
+            scope.spawn(move || {
+                for _ in 0..CHANGES {
+                    let changed =
+                        set.change_record("music", |text| Ok::<_, ()>(format!("{text}{letter}")));
+                    changed.unwrap().unwrap();
+                }
+            });
+        }
+    });
+    let record = set.entry("music").unwrap().record;
+    for letter in ["a", "b", "c"] {
+        assert_eq!(record.matches(letter).count(), CHANGES);
+    }
 }

@@ -24,7 +24,8 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
 use super::operations::OperationNews;
 use super::series::moment;
@@ -59,6 +60,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
             let error = WireError::new(kind::BAD_REQUEST, "WebSocket version 13 is needed.");
             return Err(error.with_status(StatusCode::UPGRADE_REQUIRED));
         }
+        let mut changed = super::follow(&call, &database)?;
         let accept = derive_accept_key(key.as_bytes());
         let stopping = call.shared.stopping.clone();
         let operations = call.shared.operations.watch();
@@ -68,15 +70,20 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
             let config = WebSocketConfig::default()
                 .max_message_size(Some(COMMAND_BYTES_MAX))
                 .max_frame_size(Some(COMMAND_BYTES_MAX));
-            let socket = WebSocketStream::from_raw_socket(
-                TokioIo::new(upgraded),
-                Role::Server,
-                Some(config),
-            );
-            tokio::select! {
-                () = serve(socket.await, database, operations, stopping) => {}
-                () = ended => {}
-            }
+            let upgraded = TokioIo::new(upgraded);
+            let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config));
+            let mut socket = socket.await;
+            let name = database.name().to_owned();
+            let farewell = tokio::select! {
+                () = serve(&mut socket, database, operations, stopping) => None,
+                ending = changed.ended() => Some(CloseFrame {
+                    code: CloseCode::Away,
+                    reason: ending.message(&name).into(),
+                }),
+                () = ended => return,
+            };
+            // The other side may be gone already.
+            drop(tokio::time::timeout(SEND_TIMEOUT, socket.close(farewell)).await);
         });
         Ok(Reply::empty(StatusCode::SWITCHING_PROTOCOLS)
             .with(UPGRADE, "websocket")
@@ -86,7 +93,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
 }
 
 async fn serve(
-    mut socket: Socket,
+    socket: &mut Socket,
     database: Arc<Database>,
     mut operations: broadcast::Receiver<OperationNews>,
     mut stopping: watch::Receiver<bool>,
@@ -100,22 +107,22 @@ async fn serve(
     );
     let greeting = json!({ "TopologyChange": true, "AggressiveCachingChange": true });
     let mut watched = Watched::default();
-    let mut is_open = send(&mut socket, &greeting).await;
+    let mut is_open = send(socket, &greeting).await;
     while is_open {
         is_open = tokio::select! {
             message = socket.next() => match message {
-                Some(Ok(Message::Text(text))) => obey(&mut socket, &mut watched, &text).await,
+                Some(Ok(Message::Text(text))) => obey(socket, &mut watched, &text).await,
                 Some(Ok(Message::Close(_)) | Err(_)) | None => false,
                 Some(Ok(_)) => true,
             },
             one = news.recv() => match one {
-                Some(News::Change(change)) => tell(&mut socket, &database, &watched, change).await,
-                Some(News::Index(index)) => tell_index(&mut socket, &watched, &index).await,
+                Some(News::Change(change)) => tell(socket, &database, &watched, change).await,
+                Some(News::Index(index)) => tell_index(socket, &watched, &index).await,
                 None => false,
             },
             change = operations.recv() => match change {
                 Ok(news) if watched.wants_operation(&database, &news) => {
-                    send(&mut socket, &news.json()).await
+                    send(socket, &news.json()).await
                 }
                 Ok(_) => true,
                 Err(_) => false,
@@ -124,8 +131,6 @@ async fn serve(
         };
     }
     drop(listeners);
-    // The other side may be gone already.
-    drop(socket.close(None).await);
 }
 
 /// What is told.

@@ -17,6 +17,7 @@ use super::statistics::size;
 use super::{failure, index_definitions, indexes, input};
 use crate::auth::Access;
 use crate::http::{Call, Outcome, Reply};
+use crate::signals::Ending;
 use crate::version;
 use crate::wire::{WireError, kind};
 
@@ -248,12 +249,9 @@ pub(super) fn delete(call: &Call) -> Outcome {
             .delete(name)
             .map_err(|error| failure::set(name, &error))?
         {
-            call.shared.note_disabled(name, false);
+            call.shared.note_disabled(name);
             if let Some(open) = open {
-                let error = failure::no_database(name);
-                call.shared
-                    .desk
-                    .end_database(&open, error.kind, &error.message);
+                end(call, &open, &failure::no_database(name), Ending::Deleted);
             }
             // Deleting takes the next index.
             index = i64::try_from(entry.index + 1)
@@ -279,46 +277,65 @@ pub(super) fn set_lock(call: &Call) -> Outcome {
         return Err(WireError::new(kind::ARGUMENT, message));
     }
     let names = input::texts(order, "DatabaseNames")?;
-    let find = |name: &&str| find(call, name)?.ok_or_else(|| failure::no_database(name));
+    let is_missing = |name: &&&str| call.shared.databases.entry(name).is_none();
     // All are found before the first is changed.
-    let found: Vec<Found> = names.iter().map(find).collect::<Result<_, WireError>>()?;
-    for found in found {
-        let name = found.database.name();
-        let record = found.record.with_lock_mode(mode).to_text();
-        let set = call.shared.databases.set_record(name, &record);
-        set.map_err(|error| failure::set(name, &error))?;
+    if let Some(name) = names.iter().find(is_missing) {
+        return Err(failure::no_database(name));
+    }
+    for name in names {
+        change_record(call, name, |record| Ok(record.with_lock_mode(mode)))?;
     }
     Ok(Reply::empty(StatusCode::NO_CONTENT))
 }
 
 /// Sets a member of the record of the database that the route captured; gives the new index.
 pub(super) fn set_member(call: &Call, name: &str, value: Value) -> Result<u64, WireError> {
-    set_member_of(call, &call.part(0), name, value)
+    change_member(call, name, |_| Ok(value))
 }
 
-/// Sets a member of the record of a database; gives the new index.
-pub(super) fn set_member_of(
+/// Makes a new value of a member of the record of the database that the route captured from the
+/// present one; gives the new index. Nobody else changes the record meanwhile.
+pub(super) fn change_member(
+    call: &Call,
+    name: &str,
+    change: impl FnOnce(Option<&Value>) -> Result<Value, WireError>,
+) -> Result<u64, WireError> {
+    change_record(call, &call.part(0), |record| {
+        let value = change(record.member(name))?;
+        Ok(record.with_member(name, value))
+    })
+}
+
+/// Says whether a database serves.
+pub(super) fn set_disabled(call: &Call, name: &str, is_disabled: bool) -> Result<(), WireError> {
+    change_record(call, name, |record| {
+        Ok(record.with_member(record::DISABLED, is_disabled.into()))
+    })?;
+    let is_disabled = call.shared.note_disabled(name);
+    if let Some(open) = call.shared.databases.get_open(name).filter(|_| is_disabled) {
+        end(call, &open, &failure::disabled(name), Ending::Disabled);
+    }
+    Ok(())
+}
+
+/// Sends away all who read a database without an end.
+fn end(call: &Call, database: &Database, error: &WireError, ending: Ending) {
+    call.shared.signals.end(database, ending);
+    let desk = &call.shared.desk;
+    desk.end_database(database, error.kind, &error.message);
+}
+
+/// Changes the record of a database; gives the new index.
+fn change_record(
     call: &Call,
     database: &str,
-    name: &str,
-    value: Value,
+    change: impl FnOnce(StoredRecord) -> Result<StoredRecord, WireError>,
 ) -> Result<u64, WireError> {
-    let databases = &call.shared.databases;
-    let entry = databases.entry(database);
-    let entry = entry.ok_or_else(|| failure::no_database(database))?;
-    let record = StoredRecord::parse(&entry.record)?.with_member(name, value);
-    let set = databases.set_record(database, &record.to_text());
-    let index = set.map_err(|error| failure::set(database, &error))?;
-    call.shared.note_disabled(database, record.is_disabled());
-    if record.is_disabled()
-        && let Some(open) = databases.get_open(database)
-    {
-        let error = failure::disabled(database);
-        call.shared
-            .desk
-            .end_database(&open, error.kind, &error.message);
-    }
-    Ok(index)
+    let changed = call.shared.databases.change_record(database, |text| {
+        let record = change(StoredRecord::parse(text)?)?;
+        Ok(record.to_text())
+    });
+    changed.map_err(|error| failure::set(database, &error))?
 }
 
 /// The index of the record of the database that the route captured, and a member of it.

@@ -22,6 +22,13 @@
 //! - A reader that is slow holds one batch and a few pieces, and no snapshot. One that does not
 //!   read at all is let go and goes on later with the id of the last event it has.
 //!
+//! When the database is deleted or disabled, the last event says so, and the feed lets go of it:
+//!
+//! ```text
+//! event: end
+//! data: {"Reason":"Deleted","Message":"The database 'music' was deleted."}
+//! ```
+//!
 //! Deletions are remembered for ten minutes at least; who was away longer has to begin with
 //! `since=0` or to compare ids.
 
@@ -34,11 +41,13 @@ use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue};
 use jackdaw_database::{Database, DocumentRow, Etag, ReadError, Scope, Snapshot, Tombstone};
 use jackdaw_document::write_string;
 use jackdaw_query::{Parameters, Predicate, bind, matches, syntax};
+use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::failure;
 use crate::http::{BrokenStream, Call, Pending, Reply};
 use crate::shared::Shared;
+use crate::signals::{Changed, Ending};
 use crate::wire::{WireError, kind};
 
 /// Pieces that wait for a reader, each about [`PIECE_BYTES`].
@@ -78,7 +87,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
     Box::pin(async move {
         let database = super::database_soon(&call).await?;
         let wanted = Arc::new(wanted(&call)?);
-        let mut changed = call.shared.signals.follow(&database);
+        let mut changed = super::follow(&call, &database)?;
         changed.mark_seen();
         let position = position(&call, &database).await?;
         let (pieces, receiver) = mpsc::channel(PIECES_AHEAD);
@@ -173,31 +182,48 @@ struct Feed {
 }
 
 impl Feed {
-    async fn run(mut self, mut changed: crate::signals::Changed) {
+    async fn run(mut self, mut changed: Changed) {
         let mut stopping = self.shared.stopping.clone();
         let mut pulse = self.shared.pulse.subscribe();
         loop {
             changed.mark_seen();
-            if !self.drain().await {
+            if !self.drain(&changed).await {
                 return;
+            }
+            if let Some(ending) = changed.ending() {
+                return self.say_why(ending).await;
             }
             tokio::select! {
                 () = changed.raised() => {}
+                () = self.pieces.closed() => return,
+                _ = stopping.changed() => return,
                 _ = pulse.changed() => {
                     pulse.borrow_and_update();
                     let beat = format!("id: {}\n:\n\n", token(&self.database, self.position));
                     // A piece that still waits is a sign of life itself.
                     drop(self.pieces.try_send(Ok(Bytes::from(beat))));
                 }
-                () = self.pieces.closed() => return,
-                _ = stopping.changed() => return,
             }
         }
     }
 
+    /// The last event.
+    async fn say_why(self, ending: Ending) {
+        let message = ending.message(self.database.name());
+        let data = json!({ "Reason": ending.name(), "Message": message });
+        let event = Bytes::from(format!("event: end\ndata: {data}\n\n"));
+        // A client that does not read must not keep the database.
+        drop(self.database);
+        let stall = self.shared.config.stall_timeout;
+        drop(tokio::time::timeout(stall, self.pieces.send(Ok(event))).await);
+    }
+
     /// Tells all changes there are by now; false when the feed is over.
-    async fn drain(&mut self) -> bool {
+    async fn drain(&mut self, changed: &Changed) -> bool {
         loop {
+            if changed.ending().is_some() {
+                return true;
+            }
             let (database, wanted, after) =
                 (self.database.clone(), self.wanted.clone(), self.position);
             let batch = tokio::task::spawn_blocking(move || Batch::read(&database, &wanted, after));

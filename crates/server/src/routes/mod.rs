@@ -64,6 +64,7 @@ pub(crate) use table::table;
 
 use crate::http::Call;
 use crate::shared::Shared;
+use crate::signals::Changed;
 use crate::wire::{WireError, kind};
 
 /// The database that the route's pattern captured, opened if it is not open. Blocks then.
@@ -99,15 +100,33 @@ async fn database_soon(call: &Arc<Call>) -> Result<Arc<Database>, WireError> {
     })
 }
 
+/// Follows a database to its end. It is looked for again, since it may have ended just before.
+fn follow(call: &Call, database: &Arc<Database>) -> Result<Changed, WireError> {
+    let name = call.part(0);
+    let changed = call.shared.signals.follow(database);
+    if call.shared.is_disabled(&name) {
+        return Err(failure::disabled(&name));
+    }
+    let present = call.shared.databases.get_open(&name);
+    match present.is_some_and(|present| Arc::ptr_eq(&present, database)) {
+        true => Ok(changed),
+        false => Err(failure::no_database(&name)),
+    }
+}
+
 /// Lower-cased names of the databases whose records say that they do not serve.
 pub(crate) fn disabled_databases(databases: &DatabaseSet) -> HashSet<String> {
     let is_disabled = |name: &String| {
         let entry = databases.entry(name);
-        let record = entry.and_then(|entry| record::StoredRecord::parse(&entry.record).ok());
-        record.is_some_and(|record| record.is_disabled())
+        entry.is_some_and(|entry| is_disabled_by(&entry.record))
     };
     let names = databases.names().into_iter().filter(is_disabled);
     names.map(|name| name.to_lowercase()).collect()
+}
+
+/// Whether the record of a database says that it does not serve.
+pub(crate) fn is_disabled_by(record: &str) -> bool {
+    record::StoredRecord::parse(record).is_ok_and(|record| record.is_disabled())
 }
 
 /// The value of `Database-Cluster-Tx-Id` for a request below `/databases/{db}/`.

@@ -65,6 +65,8 @@ const NULLS: &[&str] = &[
     "Client",
     "Studio",
 ];
+/// Member that says that a database does not serve.
+pub(super) const DISABLED: &str = "Disabled";
 /// The lock mode of a database that may be deleted.
 const UNLOCKED: &str = "Unlock";
 /// The lock mode of a database whose deletion is skipped.
@@ -172,7 +174,7 @@ impl StoredRecord {
 
     /// Whether the database does not serve.
     pub(super) fn is_disabled(&self) -> bool {
-        self.member("Disabled").and_then(Value::as_bool) == Some(true)
+        self.member(DISABLED).and_then(Value::as_bool) == Some(true)
     }
 
     pub(super) fn lock_mode(&self) -> &str {

@@ -50,12 +50,13 @@ pub(super) fn put(call: &Call) -> Outcome {
         }
     }
     // Names of values stay when the configuration says nothing of them.
-    let earlier = databases::member(call, TIME_SERIES)?.1;
-    let names = earlier.as_ref().map(|earlier| &earlier["NamedValues"]);
-    if let (Some(names), None | Some(Value::Null)) = (names, configuration.get("NamedValues")) {
-        configuration.insert("NamedValues".to_owned(), names.clone());
-    }
-    let index = databases::set_member(call, TIME_SERIES, configuration.into())?;
+    let index = databases::change_member(call, TIME_SERIES, |earlier| {
+        let names = earlier.map(|earlier| &earlier["NamedValues"]);
+        if let (Some(names), None | Some(Value::Null)) = (names, configuration.get("NamedValues")) {
+            configuration.insert("NamedValues".to_owned(), names.clone());
+        }
+        Ok(configuration.into())
+    })?;
     Ok(Reply::value(&json!({ "RaftCommandIndex": index })))
 }
 

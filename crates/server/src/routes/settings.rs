@@ -14,8 +14,6 @@ use crate::wire::{WireError, kind};
 const CLIENT: &str = "Client";
 /// Member that holds settings of time series.
 pub(super) const TIME_SERIES: &str = "TimeSeries";
-/// Member that says that a database does not serve.
-const DISABLED: &str = "Disabled";
 
 /// The body as JSON that goes into a record: it is small and holds no documents.
 pub(super) fn given(call: &Call) -> Result<Map<String, Value>, WireError> {
@@ -114,8 +112,23 @@ pub(super) fn name_values(call: &Call) -> Outcome {
     let series = text("TimeSeries").ok_or_else(|| missing("TimeSeries"))?;
     let names = given.get("ValueNames").filter(|names| names.is_array());
     let names = names.ok_or_else(|| missing("ValueNames"))?;
-    let mut configuration = match databases::member(call, TIME_SERIES)?.1 {
-        Some(Value::Object(configuration)) => configuration,
+    let is_update = given.get("Update").and_then(Value::as_bool) == Some(true);
+    let index = databases::change_member(call, TIME_SERIES, |present| {
+        with_names(present, [collection, series], names, is_update)
+    })?;
+    Ok(Reply::value(&json!({ "RaftCommandIndex": index })))
+}
+
+/// The configuration of time series with names for the values of one, which is given by its
+/// collection and its own name.
+fn with_names(
+    present: Option<&Value>,
+    [collection, series]: [&str; 2],
+    names: &Value,
+    is_update: bool,
+) -> Result<Value, WireError> {
+    let mut configuration = match present {
+        Some(Value::Object(configuration)) => configuration.clone(),
         _ => Map::new(),
     };
     for (name, value) in [("Collections", json!({})), ("NamedValues", json!({}))] {
@@ -128,14 +141,13 @@ pub(super) fn name_values(call: &Call) -> Outcome {
         .entry("PolicyCheckFrequency")
         .or_insert(Value::Null);
     let named = &mut configuration["NamedValues"];
-    let spelling = spelling(named, collection);
-    let of_collection = &mut named[&spelling];
+    let spelling_of_collection = spelling(named, collection);
+    let of_collection = &mut named[&spelling_of_collection];
     if !of_collection.is_object() {
         *of_collection = json!({});
     }
-    let spelling = self::spelling(of_collection, series);
-    let is_known = of_collection.get(&spelling).is_some();
-    if is_known && given.get("Update").and_then(Value::as_bool) != Some(true) {
+    let spelling = spelling(of_collection, series);
+    if of_collection.get(&spelling).is_some() && !is_update {
         let message = format!(
             "The values of time series '{series}' of '{collection}' have names already. Send \
              'Update' to replace them."
@@ -143,8 +155,7 @@ pub(super) fn name_values(call: &Call) -> Outcome {
         return Err(WireError::new(kind::INVALID_OPERATION, message));
     }
     of_collection[&spelling] = names.clone();
-    let index = databases::set_member(call, TIME_SERIES, configuration.into())?;
-    Ok(Reply::value(&json!({ "RaftCommandIndex": index })))
+    Ok(configuration.into())
 }
 
 /// The spelling of a member that is there, or the one given.
@@ -189,7 +200,7 @@ fn toggle(call: &Call, disabled: bool) -> Outcome {
             }));
             continue;
         }
-        databases::set_member_of(call, name, DISABLED, disabled.into())?;
+        databases::set_disabled(call, name, disabled)?;
         let state = if disabled { "True" } else { "False" };
         rows.push(json!({
             "Name": name, "Success": true, "Disabled": disabled,
