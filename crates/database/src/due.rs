@@ -87,11 +87,16 @@ impl DueClock {
 
 impl Database {
     /// Does what is due by the rule, if it is time to look again; gives how many documents that
-    /// changed. Each transaction changes at most 1,024, and 64 MiB of pages.
+    /// changed. Each transaction changes at most 1,024, and 64 MiB of pages; before each,
+    /// `may_go_on` is asked.
     ///
     /// # Errors
     /// See [`WriteError`]; what was changed before stays.
-    pub fn carry_out_due(&self, rule: &DueRule) -> Result<u64, WriteError> {
+    pub fn carry_out_due(
+        &self,
+        rule: &DueRule,
+        may_go_on: &dyn Fn() -> bool,
+    ) -> Result<u64, WriteError> {
         let now = self.now();
         if !self.due_clock().is_time(rule, now) {
             return Ok(0);
@@ -99,7 +104,7 @@ impl Database {
         let kind = rule.kind;
         let mut left = rule.count_max.unwrap_or(u64::MAX);
         let mut total = 0;
-        while left > 0 && self.has_due(kind, now)? {
+        while left > 0 && may_go_on() && self.has_due(kind, now)? {
             let at_once = usize::try_from(left).unwrap_or(AT_ONCE).min(AT_ONCE);
             let count = self.run(move |transaction, core| {
                 carry_out_due(transaction, core, kind, now, at_once)

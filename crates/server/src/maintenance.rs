@@ -43,7 +43,13 @@ fn due_round(shared: &Shared) {
             continue;
         };
         for rule in due_rules(&entry.record) {
-            match database.carry_out_due(&rule) {
+            // Asked between two transactions: a long backlog does not outlive its configuration.
+            let may_go_on = || {
+                let entry = shared.databases.entry(&name);
+                let is_on = entry.is_some_and(|entry| due_rules(&entry.record).contains(&rule));
+                is_on && !shared.is_disabled(&name) && !*shared.stopping.borrow()
+            };
+            match database.carry_out_due(&rule, &may_go_on) {
                 Ok(0) => {}
                 Ok(count) => tracing::debug!(name, count, kind = ?rule.kind, "did what was due"),
                 Err(error) => tracing::warn!(name, %error, "what is due could not be done"),
@@ -75,5 +81,53 @@ fn round(shared: &Shared) {
             Ok(count) => tracing::debug!(name, count, "removed tombstones"),
             Err(error) => tracing::warn!(name, %error, "tombstones could not be removed"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use jackdaw_database::{Command, DatabaseOptions, DatabaseSet};
+    use jackdaw_document::{DocumentBuf, Limits};
+    use jackdaw_io::MemoryVfs;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::config::ServerConfig;
+
+    #[test]
+    fn disabled_databases_are_left_alone() {
+        let (vfs, options) = (MemoryVfs::new(), DatabaseOptions::default());
+        let set = Arc::new(DatabaseSet::open(vfs, Path::new("/data"), options).unwrap());
+        let record = |disabled: bool| {
+            let expiration = r#"{"Disabled":false,"DeleteFrequencyInSec":1}"#;
+            format!(
+                r#"{{"modified":"","members":{{"Disabled":{disabled},"Expiration":{expiration}}}}}"#
+            )
+        };
+        let database = set.create("db1", &record(true)).unwrap();
+        let document = |text: &str| DocumentBuf::from_json(text.as_bytes(), &Limits::default());
+        let metadata = r#"{"@collection":"A","@expires":"2020-01-01T00:00:00.0000000Z"}"#;
+        let put = Command::Put {
+            id: Some("a".to_owned()),
+            body: document("{}").unwrap(),
+            metadata: Some(document(metadata).unwrap()),
+            expected: None,
+            keeps_revision: false,
+        };
+        database.batch(vec![put]).unwrap();
+        let address = ([127, 0, 0, 1], 0).into();
+        let (_stop, stopping) = watch::channel(false);
+        let config = ServerConfig::default();
+        let shared = Shared::new(config, address, address, stopping, set.clone()).unwrap();
+        let count = || database.read().unwrap().count();
+        due_round(&shared);
+        assert_eq!(count(), 1);
+        let enabled = set.change_record("db1", |_| Ok::<_, ()>(record(false)));
+        enabled.unwrap().unwrap();
+        assert!(!shared.note_disabled("db1"));
+        due_round(&shared);
+        assert_eq!(count(), 0);
     }
 }
