@@ -373,7 +373,6 @@ fn a_batch_answers_one_result_per_command() {
             { "Type": "DELETE", "Id": "users/1", "ChangeVector": null },
             { "Type": "DELETE", "Id": "users/none", "ChangeVector": null,
               "OriginalChangeVector": "A:1-x" },
-            { "Type": "CompareExchangePUT", "Id": "k2", "Document": { "Object": 1 }, "Index": 0 },
         ]),
     );
     assert_eq!(answer.status, 201, "{}", answer.text());
@@ -627,4 +626,39 @@ fn identities_are_counted_seeded_and_listed() {
         id(&connection.put(&format!("{DOCS}?id=users|"), "{}")),
         "users/6"
     );
+}
+
+#[test]
+fn compare_exchange_in_a_batch_that_is_not_cluster_wide_is_refused_as_a_whole() {
+    let (_running, mut connection) = start_with_database();
+    for exchange in [
+        json!({ "Type": "CompareExchangePUT", "Id": "k", "Document": { "Object": 1 }, "Index": 0 }),
+        json!({ "Type": "CompareExchangeDELETE", "Id": "k", "Index": 0 }),
+    ] {
+        let put = json!({ "Type": "PUT", "Id": "a", "Document": {} });
+        let answer = batch(&mut connection, &json!([put, exchange]));
+        assert_eq!(answer.status, 400);
+        assert!(answer.text().contains("ClusterWide"), "{}", answer.text());
+        assert_eq!(connection.get(&format!("{DOCS}?id=a")).status, 404);
+    }
+}
+
+#[test]
+fn a_revision_that_is_named_twice_is_included_once() {
+    let (_running, mut connection) = start_with_database();
+    let keep = json!({ "Default": { "Disabled": false } }).to_string();
+    connection.post("/databases/db1/admin/revisions/config", &keep);
+    put(
+        &mut connection,
+        "a",
+        r#"{"@metadata":{"@collection":"As"}}"#,
+    );
+    let found = connection.get(&format!("{DOCS}?id=a")).json();
+    let vector = &found["Results"][0]["@metadata"]["@change-vector"];
+    let body = json!({ "One": vector, "All": [vector, vector] }).to_string();
+    put(&mut connection, "b", &body);
+    let path = format!("{DOCS}?id=b&revisions=One&revisions=All");
+    let found = connection.get(&path).json();
+    let included = found["RevisionIncludes"].as_array().unwrap();
+    assert_eq!(included.len(), 1, "{found}");
 }

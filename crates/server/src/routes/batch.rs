@@ -21,7 +21,7 @@ use super::{attachments, compare_exchange, counters, failure, input, patches, se
 use crate::http::{Call, Pending, Reply};
 use crate::wire::{WireError, kind, multipart};
 
-/// Dropped without a result outside cluster-wide transactions, as by the reference.
+/// Commands of cluster-wide transactions alone.
 const CLUSTER_WIDE_ONLY: &[&str] = &["CompareExchangePUT", "CompareExchangeDELETE"];
 
 /// The commands of a request.
@@ -132,7 +132,14 @@ fn read_command(
             let expected = input::text(command, "ChangeVector")?.map(str::to_owned);
             Ok(Some(Command::Delete { id, expected }))
         }
-        known if CLUSTER_WIDE_ONLY.contains(&known) && !is_cluster_wide => Ok(None),
+        known if CLUSTER_WIDE_ONLY.contains(&known) && !is_cluster_wide => {
+            let message = format!(
+                "A command {known} needs a cluster-wide transaction: send 'TransactionMode': \
+                 'ClusterWide' beside 'Commands', or change the value at /cmpxchg."
+            );
+            let error = WireError::new(kind::BAD_REQUEST, message);
+            Err(error.with_status(StatusCode::BAD_REQUEST))
+        }
         "CompareExchangePUT" => compare_exchange::read_put(command).map(Some),
         "CompareExchangeDELETE" => compare_exchange::read_delete(command).map(Some),
         other if is_cluster_wide => {
