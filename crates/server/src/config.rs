@@ -33,6 +33,9 @@ pub struct ServerConfig {
     pub tcp_listen: Option<SocketAddr>,
     /// Open connections of subscriptions; further ones wait in the listen queue.
     pub tcp_connections_max: usize,
+    /// Open connections of subscriptions from one address; further ones are closed at once.
+    /// Loopback is exempt.
+    pub tcp_connections_of_address_max: usize,
     /// Accept an address that other machines can reach although traffic is neither encrypted nor
     /// authenticated. Refused by default.
     pub allow_unprotected_public: bool,
@@ -63,6 +66,8 @@ pub struct ServerConfig {
     pub waiting_requests_max: usize,
     /// Open connections from one address; further ones are closed at once. Loopback is exempt.
     pub connections_of_address_max: usize,
+    /// Loopback is not exempt: for a server behind a proxy on its own machine.
+    pub counts_loopback: bool,
     /// How long `Running::stop` waits for requests under way.
     pub drain_timeout: Duration,
     /// Compression of responses.
@@ -83,6 +88,7 @@ impl Default for ServerConfig {
             listen: DEFAULT_LISTEN,
             tcp_listen: None,
             tcp_connections_max: 1_024,
+            tcp_connections_of_address_max: 256,
             allow_unprotected_public: false,
             security: None,
             public_hosts: Vec::new(),
@@ -98,6 +104,7 @@ impl Default for ServerConfig {
             blocking_threads_max: 64,
             waiting_requests_max: 4_096,
             connections_of_address_max: 1_000,
+            counts_loopback: false,
             drain_timeout: Duration::from_secs(10),
             compression: Compression::Remote,
             heartbeat: Duration::from_secs(15),

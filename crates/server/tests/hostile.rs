@@ -286,3 +286,29 @@ fn no_path_makes_the_server_fail() {
         }
     }
 }
+
+#[test]
+fn an_address_has_so_many_connections_on_each_port() {
+    let mut config = config();
+    config.counts_loopback = true;
+    config.connections_of_address_max = 3;
+    config.tcp_connections_of_address_max = 2;
+    let server = TestServer::start(config);
+    let ask = |address| {
+        let mut connection = Connection::over(socket(address));
+        connection.send(b"GET /build/version HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        connection
+    };
+    for (address, places) in [(server.address(), 3), (server.tcp_address(), 2)] {
+        // Connections are taken in their order, so the last one is refused and no other. What the
+        // port of subscriptions answers to HTTP are words, too.
+        let mut held: Vec<TcpStream> = (0..places).map(|_| socket(address)).collect();
+        assert!(ask(address).is_closed());
+        // A place that is given back can be taken again, soon.
+        held.pop();
+        let started = Instant::now();
+        while ask(address).is_closed() {
+            assert!(started.elapsed() < Duration::from_secs(10));
+        }
+    }
+}

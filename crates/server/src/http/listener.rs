@@ -6,9 +6,8 @@
 //! Stopping: no connection is accepted any more, idle ones are closed, and a request under way is
 //! answered with `Connection: close`. What is left after `drain_timeout` is cut.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
+use super::addresses::Addresses;
 use super::dispatch;
 use super::stall::Stalling;
 use crate::auth::Caller;
@@ -41,29 +41,28 @@ pub(crate) async fn serve(
 ) -> usize {
     let places = Arc::new(Semaphore::new(shared.config.connections_max));
     let mut connections = JoinSet::new();
-    let mut of_address: HashMap<IpAddr, usize> = HashMap::new();
+    let config = &shared.config;
+    let mut addresses = Addresses::new(config.connections_of_address_max, config.counts_loopback);
     loop {
         let accepted = tokio::select! {
             () = stopped(&mut stop) => break,
             accepted = accept(&listener, &places) => accepted,
         };
         while let Some(ended) = connections.try_join_next() {
-            forget(&mut of_address, ended.ok().flatten());
+            ended
+                .into_iter()
+                .for_each(|address| addresses.leave(address));
         }
         match accepted {
-            Ok((_, peer, _)) if is_too_many(&of_address, peer.ip(), &shared) => {
+            Ok((_, peer, _)) if !addresses.enter(peer.ip()) => {
                 tracing::debug!(%peer, "closed at once: too many connections from this address");
             }
             Ok((stream, peer, place)) => {
-                let address = Some(peer.ip()).filter(|address| !address.is_loopback());
-                if let Some(address) = address {
-                    *of_address.entry(address).or_default() += 1;
-                }
                 let connection = connection(shared.clone(), stream, peer, stop.clone());
                 connections.spawn(async move {
                     connection.await;
                     drop(place);
-                    address
+                    peer.ip()
                 });
             }
             Err(error) => {
@@ -81,22 +80,6 @@ pub(crate) async fn serve(
     let cut = connections.len();
     connections.shutdown().await;
     cut
-}
-
-fn is_too_many(of_address: &HashMap<IpAddr, usize>, address: IpAddr, shared: &Shared) -> bool {
-    let count = of_address.get(&address).copied().unwrap_or(0);
-    count >= shared.config.connections_of_address_max
-}
-
-/// Counts a connection as ended.
-fn forget(of_address: &mut HashMap<IpAddr, usize>, address: Option<IpAddr>) {
-    let Some(address) = address else { return };
-    if let Some(count) = of_address.get_mut(&address) {
-        *count -= 1;
-        if *count == 0 {
-            of_address.remove(&address);
-        }
-    }
 }
 
 /// Resolves when the server stops, or its handle is gone.

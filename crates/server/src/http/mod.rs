@@ -3,6 +3,7 @@
 //! Called by `running`; calls `router` for the route and `routes` for the answer. Framing is
 //! hyper's; everything about databases is `routes`'.
 
+mod addresses;
 mod admission;
 mod body;
 mod chunks;
@@ -13,6 +14,7 @@ mod reply;
 mod stall;
 mod tls;
 
+pub(crate) use addresses::Addresses;
 pub(crate) use admission::Admission;
 pub(crate) use chunks::ChunkWriter;
 pub(crate) use dispatch::{Call, Handler, Outcome, Pending, answer_inner};

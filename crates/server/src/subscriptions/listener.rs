@@ -11,6 +11,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::session;
+use crate::http::Addresses;
 use crate::shared::Shared;
 
 /// Pause after a failed `accept`: the usual reason is that file descriptors have run out.
@@ -23,6 +24,11 @@ pub(crate) async fn serve(
     mut stop: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
+    let config = &shared.config;
+    let mut addresses = Addresses::new(
+        config.tcp_connections_of_address_max,
+        config.counts_loopback,
+    );
     let places = Arc::new(Semaphore::new(shared.config.tcp_connections_max));
     loop {
         let accepted = async {
@@ -34,13 +40,21 @@ pub(crate) async fn serve(
             _ = stop.wait_for(|stop| *stop) => break,
             accepted = accepted => accepted,
         };
-        while connections.try_join_next().is_some() {}
+        while let Some(ended) = connections.try_join_next() {
+            ended
+                .into_iter()
+                .for_each(|address| addresses.leave(address));
+        }
         match accepted {
+            Ok(((_, peer), _)) if !addresses.enter(peer.ip()) => {
+                tracing::debug!(%peer, "closed at once: too many connections from this address");
+            }
             Ok(((stream, peer), place)) => {
                 let shared = shared.clone();
                 connections.spawn(async move {
                     session::run(shared, stream, peer).await;
                     drop(place);
+                    peer.ip()
                 });
             }
             Err(error) => {

@@ -178,9 +178,20 @@ async fn greet(
             return Ok(None);
         };
         let text = |name: &str| hello.get(name).and_then(Value::as_str).unwrap_or("");
-        match text("Operation") {
+        let operation = text("Operation");
+        if matches!(operation, "Drop" | "None") {
+            return Ok(None);
+        }
+        // Before anything is told, down to the versions that are known here.
+        let name = text("DatabaseName");
+        if !may_read(shared, caller, name) {
+            let message = format!("its certificate gives no access to '{name}' here.");
+            let answer = json!({ "Status": "AuthorizationFailed", "Message": message });
+            link.tell(&answer).await?;
+            return Ok(None);
+        }
+        match operation {
             "Subscription" => {}
-            "Drop" | "None" => return Ok(None),
             other => {
                 let message =
                     format!("The operation '{other}' is not served over TCP: use 'Subscription'.");
@@ -194,13 +205,6 @@ async fn greet(
             .and_then(Value::as_i64)
             .unwrap_or(0);
         if VERSIONS.contains(&asked) {
-            let name = text("DatabaseName");
-            if !may_read(shared, caller, name) {
-                let message = format!("its certificate gives no access to '{name}' here.");
-                let answer = json!({ "Status": "AuthorizationFailed", "Message": message });
-                link.tell(&answer).await?;
-                return Ok(None);
-            }
             // Old versions know no features.
             let features = hello.get("LicensedFeatures").is_some_and(Value::is_object);
             let features = features.then(|| json!({ "DataCompression": false }));
