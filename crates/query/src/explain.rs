@@ -201,6 +201,10 @@ mod tests {
         let json = String::from_utf8(explanation.to_json()).unwrap();
         assert!(json.contains("\"Step\":\"B = 1\",\"Found\":3"), "{json}");
         assert!(json.contains("\"WaitedNanoseconds\":2500"), "{json}");
+        // The width of a column has a limit in the standard library.
+        let long = "x".repeat(100_000);
+        explanation.steps = Some(vec![step(0, "rows", 12, 1), step(1, &long, 3, 1)]);
+        assert!(explanation.to_text().contains(&long));
         explanation.steps = None;
         (explanation.is_stale, explanation.lag) = (true, 5);
         assert_eq!(explanation.to_text(), "Auto/A/ByB\nstale by 5 changes");

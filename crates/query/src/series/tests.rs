@@ -206,3 +206,18 @@ fn what_has_no_meaning_is_refused_by_name() {
         assert!(refused.contains(error), "{body}: {refused}");
     }
 }
+
+#[test]
+fn an_aggregate_that_is_asked_for_again_is_no_second_one() {
+    let body = format!("from Heat select max(){}", ", max()".repeat(1_000));
+    check(
+        &body,
+        "{}",
+        concat!(
+            r#"{"Count":4,"#,
+            r#""Results":[{"From":null,"To":null,"Key":null,"Count":[4.0,4.0],"Max":[40.0,1.0]}]}"#
+        ),
+    );
+    let two = ask("from Heat select percentile(50), percentile(90)", "{}");
+    assert!(two.unwrap_err().to_string().contains("one Percentile"));
+}

@@ -101,3 +101,36 @@ fn put_indexes(database: &Database) -> Result<(), WireError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use jackdaw_database::{DatabaseOptions, DatabaseSet};
+    use jackdaw_io::MemoryVfs;
+
+    use super::*;
+
+    #[test]
+    fn what_somebody_stores_meanwhile_is_not_overwritten() {
+        let (vfs, options) = (MemoryVfs::new(), DatabaseOptions::default());
+        let set = DatabaseSet::open(vfs, Path::new("/data"), options).unwrap();
+        let database: Arc<Database> = set.create("db1", "{}").unwrap();
+        let own = DocumentBuf::from_json(br#"{"own":1}"#, &Limits::default()).unwrap();
+        let put = Command::Put {
+            id: Some("companies/1-A".to_owned()),
+            body: own.clone(),
+            metadata: None,
+            expected: None,
+            keeps_revision: false,
+        };
+        database.batch(vec![put]).unwrap();
+        // As `create` does, had it looked before.
+        let refused = store(&database, sample::documents().unwrap()).unwrap_err();
+        assert_eq!(refused.status, StatusCode::CONFLICT);
+        let snapshot = database.read().unwrap();
+        let row = snapshot.get("companies/1-A").unwrap().unwrap();
+        assert_eq!(row.body().root().to_json(), r#"{"own":1}"#);
+    }
+}
