@@ -8,7 +8,6 @@
 //! The goal: a median match of the table within 50 ns, without touching the heap, and no slower
 //! than `matchit`.
 
-#![allow(unsafe_code, reason = "a counting allocator needs it")]
 #![allow(clippy::print_stdout, reason = "a bench prints its table")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,5 +1,5 @@
-//! Proves that whatever is changed in, cut off from or taken out of an audit log is found, that what
-//! a killed server left is not taken for that, and that strangers cannot make the log long.
+//! Proves that whatever is changed in, cut off from or taken out of an audit log is found, that
+//! what a killed server left is not taken for that, and that strangers cannot make the log long.
 
 use std::time::Duration;
 

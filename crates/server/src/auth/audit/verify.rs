@@ -50,7 +50,8 @@ pub struct VerifiedAudit {
 /// Reads an audit log. `noted` is the hash of a line that has to be there.
 ///
 /// # Errors
-/// [`AuditError`] names the first line that does not follow from the one before, or what is missing.
+/// [`AuditError`] names the first line that does not follow from the one before, or says what is
+/// missing.
 pub fn verify_audit(path: &Path, noted: Option<&str>) -> Result<VerifiedAudit, AuditError> {
     let unreadable = |path: &Path| {
         let path = path.to_owned();
