@@ -11,6 +11,7 @@ mod error;
 mod map;
 mod memory;
 mod real;
+mod spill;
 pub mod system;
 #[cfg(test)]
 mod test_directory;
@@ -23,5 +24,6 @@ pub use error::{FileError, os_error_code};
 pub use map::{AnonymousRegion, ScratchMemory};
 pub use memory::MemoryVfs;
 pub use real::{Fallbacks, RealVfs};
+pub use spill::{SpillFile, SpilledMemory};
 pub use thread::{SpawnError, ThreadLimit, spawn, spawn_scoped};
 pub use vfs::{DirectoryEntry, Durability, FileLock, Mapping, OpenMode, OpenOptions, Vfs, VfsFile};

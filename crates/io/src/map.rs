@@ -399,8 +399,8 @@ impl AnonymousRegion {
     }
 }
 
-/// Zeroed memory for page versions, at a multiple of [`ScratchMemory::ALIGNMENT`]. Empty until it
-/// is touched.
+/// Zeroed memory for page versions, at a multiple of [`ScratchMemory::ALIGNMENT`] unless it is a
+/// file's. Empty until it is touched.
 pub struct ScratchMemory {
     base: NonNull<u8>,
     len_bytes: usize,
@@ -451,6 +451,34 @@ impl ScratchMemory {
         let _ = unsafe { rustix::mm::madvise(start, len_bytes, advice) };
         let base = NonNull::new(start.cast()).expect("mmap never returns address 0");
         Ok(Self { base, len_bytes })
+    }
+
+    /// `len_bytes` of a file from `offset` on, whose space is reserved and whose name is gone, so
+    /// that nothing else can shorten it: touching bytes that the disk has no room for would end
+    /// the process.
+    pub(crate) fn of_file(file: &File, offset: u64, len_bytes: usize) -> io::Result<Self> {
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let anywhere = std::ptr::null_mut();
+        // SAFETY: a null address lets the kernel choose unused space.
+        let mapped = unsafe {
+            rustix::mm::mmap(anywhere, len_bytes, access, MapFlags::SHARED, file, offset)
+        }?;
+        let base = NonNull::new(mapped.cast()).expect("mmap never returns address 0");
+        Ok(Self { base, len_bytes })
+    }
+
+    /// Sets every byte. For tests: nobody else may use the memory meanwhile.
+    #[cfg(test)]
+    pub(crate) fn fill(&self, byte: u8) {
+        // SAFETY: the mapping is `len_bytes` long and writable, and the caller is its only user.
+        unsafe { std::ptr::write_bytes(self.base.as_ptr(), byte, self.len_bytes) };
+    }
+
+    /// A copy of every byte. For tests, as `fill`.
+    #[cfg(test)]
+    pub(crate) fn to_vec(&self) -> Vec<u8> {
+        // SAFETY: the mapping is `len_bytes` long and readable, and nobody writes it meanwhile.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len_bytes) }.to_vec()
     }
 
     /// Address of the first byte; valid for the life of the memory.

@@ -14,6 +14,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::spill::SpillFile;
+
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
@@ -78,6 +80,14 @@ pub trait Vfs: Send + Sync + 'static {
     fn remove_directory(&self, path: &Path) -> io::Result<()>;
     /// Makes creations, renames and removals in this directory durable.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
+    /// A file without a name on the disk of `directory`, for memory that the machine may write out.
+    ///
+    /// # Errors
+    /// `Unsupported` where there is no such disk, or memory of its files could end the process.
+    fn spill_file(&self, directory: &Path) -> io::Result<SpillFile> {
+        let _ = directory;
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Nanoseconds since the Unix epoch.
     fn unix_nanos(&self) -> u64;
     /// Nanoseconds of a clock that never goes back; for durations.

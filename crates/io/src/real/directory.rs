@@ -20,6 +20,7 @@ use rustix::rand::GetRandomFlags;
 
 use super::file::{Fallbacks, RealFile};
 use crate::error::with_path;
+use crate::spill::SpillFile;
 use crate::vfs::{DirectoryEntry, FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
 
 /// Permissions of new files: the owner alone. A database holds other people's data.
@@ -186,6 +187,10 @@ impl Vfs for RealVfs {
         sync().map_err(|error| with_path("make durable the directory", path, error))
     }
 
+    fn spill_file(&self, directory: &Path) -> io::Result<SpillFile> {
+        SpillFile::create(directory).map_err(|error| with_path("spill memory to", directory, error))
+    }
+
     fn unix_nanos(&self) -> u64 {
         let since_epoch = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -226,7 +231,7 @@ fn parent_of(path: &Path) -> PathBuf {
 }
 
 /// Repeats a system call that a signal interrupted.
-pub(super) fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+pub(crate) fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     loop {
         match call() {
             Err(Errno::INTR) => {}

@@ -9,4 +9,5 @@ mod file;
 mod tests;
 
 pub use directory::RealVfs;
+pub(crate) use directory::retry;
 pub use file::Fallbacks;

@@ -9,7 +9,8 @@
 //! - An [`OwnedFrame`] is the only handle of its bytes; it is not `Clone` and `publish` eats it.
 //! - A published frame's bytes change only after it was retired in epoch `e` and reclaimed with an
 //!   oldest reader epoch of at least `e`; a [`ReaderPin`] from before `e` prevents that.
-//! - Entries and slabs have stable addresses until the whole store is dropped.
+//! - Entries have stable addresses until the whole store is dropped, slabs while a frame of theirs
+//!   is not free.
 //!
 //! Threads: the writer allocates and publishes, the flusher retires, both reclaim (one mutex);
 //! readers only load from entries.
@@ -27,18 +28,15 @@ use jackdaw_base::lazy_array::LazyArray;
 use jackdaw_base::sync::{
     AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering,
 };
-use jackdaw_io::ScratchMemory;
 
 use super::ReaderPin;
+use super::slabs::{Slabs, Spill};
 use crate::page::PAGE_BYTES;
 
 /// Entries of one block; a block of single pages is one 2 MiB slab, a huge page. 65,536 blocks
 /// make 128 GiB of page versions.
 const BLOCK_ENTRIES: u32 = if cfg!(loom) { 4 } else { 256 };
 const ENTRIES_PER_BLOCK: usize = BLOCK_ENTRIES as usize;
-/// Slabs of ordinary pages, which take memory as it is touched: enough for small environments, of
-/// which there may be hundreds.
-const SMALL_SLABS: usize = 8;
 /// Alignment of frames: that of direct I/O.
 const FRAME_ALIGNMENT: usize = 4096;
 /// Memory of freed runs that is kept for others of the same length: values of one kind often come
@@ -59,6 +57,10 @@ impl FrameId {
     pub(crate) fn raw(self) -> u64 {
         u64::from(self.0)
     }
+
+    fn block(self) -> usize {
+        self.0 as usize / ENTRIES_PER_BLOCK
+    }
 }
 
 /// A frame that only its holder can see. Give it back with [`Frames::release`] or
@@ -77,20 +79,19 @@ struct Entry {
     older: AtomicU64,
 }
 
-#[derive(Default)]
 struct FreeLists {
     singles: Vec<FrameId>,
     /// Entries without memory: for runs (allocated and freed each time) and markers.
     bare: Vec<FrameId>,
     retired: VecDeque<(u64, FrameId)>,
-    slabs: Vec<ScratchMemory>,
+    slabs: Slabs,
     block_count: usize,
     /// Memory of freed runs with their page counts.
     kept_runs: Vec<(u32, *mut u8)>,
     kept_run_pages: usize,
 }
 
-// SAFETY: the raw pointers are owned memory that is only freed in `Drop`, with exclusive access.
+// SAFETY: the raw pointers are owned memory of free runs, which nobody else leads to.
 unsafe impl Send for FreeLists {}
 
 /// The scratch memory of one environment.
@@ -101,10 +102,20 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    pub(crate) fn new() -> Frames {
+    /// Frames in memory; of single pages beyond a budget, in memory that can be written out.
+    pub(crate) fn new(spill: Option<Spill>) -> Frames {
+        let free = FreeLists {
+            singles: Vec::new(),
+            bare: Vec::new(),
+            retired: VecDeque::new(),
+            slabs: Slabs::new(ENTRIES_PER_BLOCK * PAGE_BYTES, spill),
+            block_count: 0,
+            kept_runs: Vec::new(),
+            kept_run_pages: 0,
+        };
         Frames {
             blocks: LazyArray::new(),
-            free: Mutex::new(FreeLists::default()),
+            free: Mutex::new(free),
             bytes_in_use: AtomicUsize::new(0),
         }
     }
@@ -142,8 +153,8 @@ impl Frames {
     /// The bytes of an owned frame.
     pub(crate) fn owned<'a>(&'a self, frame: &'a OwnedFrame) -> &'a [u8] {
         let (data, len_bytes) = self.memory(frame.id);
-        // SAFETY: the memory is initialized, `len_bytes` long and lives as long as `self`; the
-        // shared borrow of the only handle excludes writers.
+        // SAFETY: the memory is initialized and `len_bytes` long, and stays while its frame is not
+        // free, which takes the handle; the shared borrow of the only handle excludes writers.
         unsafe { std::slice::from_raw_parts(data, len_bytes) }
     }
 
@@ -195,6 +206,35 @@ impl Frames {
         }
     }
 
+    /// Whether everything of frames that the machine has written out arrived.
+    ///
+    /// # Errors
+    /// What a write gave; the content of frames is unknown then.
+    pub(crate) fn check_spilled(&self) -> std::io::Result<()> {
+        self.lock().slabs.check_spilled()
+    }
+
+    /// Gives memory of free frames back to the machine until about `keep_bytes` are left.
+    pub(crate) fn give_back(&self, keep_bytes: usize) {
+        let mut free = self.lock();
+        if free.slabs.bytes() <= keep_bytes {
+            return;
+        }
+        let mut free_frames = vec![0; free.block_count];
+        for id in &free.singles {
+            free_frames[id.block()] += 1;
+        }
+        let is_free = |block: u32| free_frames[block as usize] == ENTRIES_PER_BLOCK;
+        let given_back = free.slabs.give_back(keep_bytes, is_free);
+        for &block in &given_back {
+            free_frames[block as usize] = 0;
+        }
+        free.singles.retain(|id| free_frames[id.block()] > 0);
+        // The first frames are taken first, so that the last slabs become free again.
+        free.singles
+            .sort_unstable_by_key(|id| std::cmp::Reverse(id.0));
+    }
+
     /// Transaction that made this version.
     pub(crate) fn transaction(&self, id: FrameId) -> u64 {
         self.entry(id).transaction.load(Ordering::Acquire)
@@ -224,12 +264,11 @@ impl Frames {
     }
 
     fn entry(&self, id: FrameId) -> &Entry {
-        let position = id.0 as usize;
         let block = self
             .blocks
-            .get(position / ENTRIES_PER_BLOCK)
+            .get(id.block())
             .expect("a frame number lies in an initialized block");
-        &block[position % ENTRIES_PER_BLOCK]
+        &block[id.0 as usize % ENTRIES_PER_BLOCK]
     }
 
     fn memory(&self, id: FrameId) -> (*mut u8, usize) {
@@ -256,13 +295,17 @@ impl Frames {
     }
 
     fn add_slab(&self, free: &mut FreeLists) -> Option<()> {
-        let is_huge = free.slabs.len() >= SMALL_SLABS;
-        let slab = ScratchMemory::new(ENTRIES_PER_BLOCK * PAGE_BYTES, is_huge).ok()?;
-        let first = self.add_block(free)?;
-        let base = slab.base().as_ptr();
-        free.slabs.push(slab);
+        let block = match free.slabs.take_idle_block() {
+            Some(block) => block,
+            None => self.add_block(free)? / BLOCK_ENTRIES,
+        };
+        let Some(base) = free.slabs.fill(block) else {
+            free.slabs.leave_idle(block);
+            return None;
+        };
+        let base = base.as_ptr();
         for position in (0..BLOCK_ENTRIES).rev() {
-            let id = FrameId(first + position);
+            let id = FrameId(block * BLOCK_ENTRIES + position);
             // SAFETY: the offset stays inside the slab of 256 pages allocated above.
             let data = unsafe { base.add(position as usize * PAGE_BYTES) };
             self.entry(id).data.store(data, Ordering::Release);
@@ -374,7 +417,7 @@ mod tests {
 
     #[test]
     fn retired_frame_is_reused_only_after_its_readers() {
-        let frames = Frames::new();
+        let frames = Frames::new(None);
         let readers = Readers::new();
         let mut frame = frames.allocate(1).expect("memory");
         frames.owned_mut(&mut frame).fill(7);
@@ -392,8 +435,43 @@ mod tests {
     }
 
     #[test]
+    fn slabs_of_free_frames_go_back_and_come_again() {
+        let spill = Spill {
+            vfs: jackdaw_io::MemoryVfs::new(),
+            directory: "frames".into(),
+            memory_bytes_max: 4 << 20,
+        };
+        let frames = Frames::new(Some(spill));
+        let take = |count: usize| -> Vec<OwnedFrame> {
+            (0..count)
+                .map(|_| frames.allocate(1).expect("memory"))
+                .collect()
+        };
+        let mut owned = take(20 * ENTRIES_PER_BLOCK);
+        // One frame in the last slab keeps it.
+        let mut kept = owned.pop().expect("many");
+        frames.owned_mut(&mut kept).fill(5);
+        owned.into_iter().for_each(|frame| frames.release(frame));
+        frames.give_back(0);
+        assert_eq!(
+            frames.lock().slabs.bytes(),
+            8 * ENTRIES_PER_BLOCK * PAGE_BYTES
+        );
+        assert!(frames.owned(&kept).iter().all(|&byte| byte == 5));
+        let mut again = take(20 * ENTRIES_PER_BLOCK);
+        let values = || (0..=u8::MAX).cycle();
+        for (frame, value) in again.iter_mut().zip(values()) {
+            frames.owned_mut(frame).fill(value);
+        }
+        for (frame, value) in again.iter().zip(values()) {
+            assert!(frames.owned(frame).iter().all(|&byte| byte == value));
+        }
+        assert!(frames.owned(&kept).iter().all(|&byte| byte == 5));
+    }
+
+    #[test]
     fn runs_markers_and_singles_come_back() {
-        let frames = Frames::new();
+        let frames = Frames::new(None);
         let owned: Vec<_> = [0, 1, 2, 300, 1, 0]
             .map(|pages| frames.allocate(pages).expect("memory"))
             .into();

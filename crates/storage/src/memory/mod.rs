@@ -8,8 +8,10 @@ pub(crate) mod pages_read;
 #[cfg(all(test, loom))]
 mod races;
 mod readers;
+mod slabs;
 
 pub(crate) use file_view::FileView;
 pub(crate) use frames::{FrameId, Frames, OwnedFrame};
 pub(crate) use page_table::{Location, PageTable, PublishedPage};
 pub(crate) use readers::{ReaderPin, Readers};
+pub(crate) use slabs::Spill;

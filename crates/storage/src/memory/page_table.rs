@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn snapshots_find_the_newest_version_they_may_see() {
-        let (table, frames) = (PageTable::new(), Frames::new());
+        let (table, frames) = (PageTable::new(), Frames::new(None));
         let page = PageNumber(70_000);
         assert_eq!(
             table.find(page, 9, &frames),
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn removing_an_older_version_keeps_the_newer() {
-        let (table, frames) = (PageTable::new(), Frames::new());
+        let (table, frames) = (PageTable::new(), Frames::new(None));
         let page = PageNumber(1);
         let first = publish(&table, &frames, 1, 1);
         let second = publish(&table, &frames, 1, 2);
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn superseded_versions_go_unless_a_snapshot_or_the_flusher_needs_them() {
-        let (table, frames, readers) = (PageTable::new(), Frames::new(), Readers::new());
+        let (table, frames, readers) = (PageTable::new(), Frames::new(None), Readers::new());
         let page = PageNumber(1);
         let versions: Vec<FrameId> = [3, 5, 6, 9, 11]
             .map(|transaction| publish(&table, &frames, 1, transaction))
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn version_under_one_that_is_not_durable_stays() {
-        let (table, frames, readers) = (PageTable::new(), Frames::new(), Readers::new());
+        let (table, frames, readers) = (PageTable::new(), Frames::new(None), Readers::new());
         let older = publish(&table, &frames, 1, 3);
         publish(&table, &frames, 1, 4);
         let page = PageNumber(1);
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_marker_leaves_the_file_copy_unvalidated() {
-        let (table, frames) = (PageTable::new(), Frames::new());
+        let (table, frames) = (PageTable::new(), Frames::new(None));
         let page = PageNumber(4);
         table.mark_validated(page);
         let frame = frames.allocate(0).expect("memory");

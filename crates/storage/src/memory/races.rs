@@ -28,7 +28,7 @@ impl World {
     fn new() -> Arc<World> {
         let world = World {
             readers: Readers::new(),
-            frames: Frames::new(),
+            frames: Frames::new(None),
             table: PageTable::new(),
             file: AtomicU64::new(0),
             visible: AtomicU64::new(0),
