@@ -300,3 +300,34 @@ fn callbacks_come_in_the_order_of_transactions() {
     assert_eq!(told.len(), 400);
     assert!(told.is_sorted());
 }
+
+/// A write may run on its caller's thread, past the queue; what that thread queued before still
+/// comes first, with other threads around or without.
+#[test]
+fn a_write_sees_what_its_thread_submitted_before() {
+    let vfs = SimVfs::new(1);
+    let environment = open(&vfs);
+    for threads in [1, 4] {
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                let environment = &environment;
+                scope.spawn(move || {
+                    for round in 0..100 {
+                        let key = format!("{threads}/{thread}/{round}");
+                        let again = key.clone();
+                        let submitted =
+                            environment.submit(move |transaction| put(transaction, &key));
+                        let is_there = environment.write(move |transaction| {
+                            let tree = transaction.tree_mut("t")?;
+                            Ok::<_, StorageError>(tree.get(again.as_bytes())?.is_some())
+                        });
+                        assert!(is_there.unwrap(), "thread {thread}, round {round}");
+                        submitted.wait().unwrap();
+                    }
+                });
+            }
+        });
+    }
+    assert_eq!(keys(&environment).len(), 500);
+    assert_eq!(environment.check(CheckLevel::Full).unwrap().damages, []);
+}

@@ -77,6 +77,10 @@ impl Shared {
             let started = self.vfs.monotonic_nanos();
             let bytes = self.write_versions(&versions, &pin)?;
             self.measured(MeterKind::DataFlush, started, bytes);
+            // Before anything that these bytes are copies of is forgotten.
+            self.frames
+                .check_spilled()
+                .map_err(|source| StorageError::io(&self.directory, "spilled memory", source))?;
             drop(pin);
             self.forget_versions(&versions);
             for (page, _) in &versions {
@@ -110,6 +114,7 @@ impl Shared {
             self.journal.reclaim(synced);
         }
         self.counters.flushes.add(1);
+        self.frames.give_back(self.options.scratch_bytes);
         Ok(true)
     }
 
@@ -299,12 +304,16 @@ impl Shared {
         self.flush_wanted.notify_one();
     }
 
+    /// Whether memory and journal are not used up.
+    pub(super) fn has_room(&self) -> bool {
+        self.frames.bytes_in_use() <= self.options.scratch_bytes
+            && self.journal.live_bytes() <= self.options.journal_bytes
+    }
+
     /// Holds a writer back while memory or journal are used up, for one flush at most: a reader
     /// that keeps pages from being flushed must not stop all writes.
     pub(crate) fn wait_for_room(&self) {
-        let is_over = self.frames.bytes_in_use() > self.options.scratch_bytes
-            || self.journal.live_bytes() > self.options.journal_bytes;
-        if !is_over || !self.options.background_flush || self.poison().is_some() {
+        if self.has_room() || !self.options.background_flush || self.poison().is_some() {
             return;
         }
         let mut signal = lock(&self.flush_signal);
@@ -351,6 +360,10 @@ impl Shared {
                     // A failure has poisoned the environment; a full disk is tried again.
                     let _ = self.flush(false);
                     if is_idle {
+                        // Snapshots may have ended since the last commit.
+                        self.drop_superseded();
+                        self.frames.give_back(0);
+                        self.journal.give_back_recycled();
                         self.give_space_back();
                     }
                 });

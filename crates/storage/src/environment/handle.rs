@@ -9,9 +9,9 @@ use jackdaw_io::Vfs;
 
 use super::check::{CheckLevel, CheckReport};
 use super::error::{OpenError, WriteError};
-use super::merger::WriteHandle;
 use super::meters::MeterReport;
 use super::open::{Opened, open};
+use super::operation::WriteHandle;
 use super::options::Options;
 use super::recovery::RecoveryReport;
 use super::scrub::ScrubStep;
@@ -75,8 +75,9 @@ impl Environment {
         ReadTransaction::begin(&self.inner.shared)
     }
 
-    /// Runs `operation` on the writer thread, together with whatever else waits, and returns when
-    /// it is durable. When it fails or panics, its changes alone are taken back.
+    /// Runs `operation`, together with whatever else waits, and returns when it is durable: on the
+    /// writer thread, or on this one when nothing else is on its way. When it fails or panics, its
+    /// changes alone are taken back.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -88,7 +89,7 @@ impl Environment {
         T: Send + 'static,
         E: Send + 'static,
     {
-        self.inner.shared.submit_with_handle(operation).wait()
+        self.inner.shared.write(operation)
     }
 
     /// [`Environment::write`] without waiting. Blocks only while the queue is full.

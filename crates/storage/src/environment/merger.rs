@@ -1,29 +1,24 @@
-//! The writer thread: runs whatever operations wait as one transaction, a savepoint each.
+//! The queue of operations, and the two threads that serve it: the writer thread runs whatever
+//! waits as one transaction (`batch`), the journal thread makes it durable and tells its callers.
 //!
-//! While the journal writes batch N, batch N+1 executes and keeps collecting operations; it closes
-//! when the journal is idle and nothing waits, when it is large, or when another thread wants to be
-//! the writer (which may be a callback on the journal thread: waiting for the journal would be
-//! waiting for itself). Callers are answered when their batch is durable, outside every lock: by
-//! the journal thread, or by the writer thread when it wrote a lone operation itself.
+//! Invariants:
+//! - Operations are run in the order in which they were queued. One that is run by its caller, past
+//!   the queue, finds nothing queued, running or being written.
+//! - Callers are told when their batch is durable, outside every lock.
 //!
 //! Threads: one writer and one journal thread, started by the first queued operation.
 
-use std::any::Any;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use super::error::WriteError;
+use super::hold::{BatchHold, ReturningCallers};
+use super::operation::{Operation, Outcome, QueuedOperation, WriteHandle};
 use super::shared::{Shared, lock};
 use crate::error::StorageError;
-use crate::transaction::WriteTransaction;
+use crate::transaction::{WriteTransaction, WriterState};
 
-/// A batch closes at this many bytes of changed pages: enough to fill a journal write many times.
-const BATCH_BYTES_MAX: usize = 16 << 20;
-/// A batch closes at this many operations, which bounds how long the first one waits.
-const BATCH_OPERATIONS_MAX: usize = 4096;
 /// Operations that may wait; a caller who comes later blocks until there is room.
 const QUEUE_OPERATIONS_MAX: usize = 16 * 1024;
 /// Sealed batches that may wait for the journal.
@@ -36,47 +31,6 @@ const THREADS: [(&str, ThreadBody); 2] = [
     ("jd-writer", Shared::run_writer_thread),
     ("jd-journal", Shared::run_journal_thread),
 ];
-
-/// What became of the transaction of an operation.
-#[derive(Clone)]
-pub(crate) enum Outcome {
-    Committed,
-    NotCommitted(StorageError),
-    Unknown(StorageError),
-}
-
-/// Tells a caller the outcome.
-pub(crate) struct Completion {
-    tell: Box<dyn FnOnce(Outcome) + Send>,
-    /// Runs code of the caller, which may take its time or wait for the writer.
-    is_callback: bool,
-    /// When the operation was queued, by the monotonic clock.
-    queued_at: u64,
-}
-
-impl Completion {
-    pub(crate) fn tell(self, outcome: Outcome) {
-        (self.tell)(outcome);
-    }
-
-    pub(super) fn is_callback(&self) -> bool {
-        self.is_callback
-    }
-
-    pub(super) fn queued_at(&self) -> u64 {
-        self.queued_at
-    }
-}
-
-/// An operation that waits for the writer thread.
-trait QueuedOperation: Send {
-    /// Runs it; `false` when its changes have to be taken back.
-    fn run(&mut self, transaction: &mut WriteTransaction) -> bool;
-    /// When it was queued, by the monotonic clock.
-    fn queued_at(&self) -> u64;
-    /// What to call when the outcome of the batch is known.
-    fn into_completion(self: Box<Self>) -> Completion;
-}
 
 /// See the file head.
 #[derive(Default)]
@@ -93,8 +47,11 @@ pub(crate) struct Merger {
 #[derive(Default)]
 struct MergerState {
     queue: VecDeque<Box<dyn QueuedOperation>>,
+    /// Whether the writer thread has taken an operation and not yet handed its batch on.
+    is_batch_open: bool,
     /// Batches that were sealed and that the journal thread has not seen written.
     in_flight: usize,
+    returning: ReturningCallers,
     is_stopping: bool,
     is_writer_done: bool,
     /// Those of `THREADS` that run.
@@ -110,108 +67,9 @@ impl MergerState {
     }
 }
 
-/// Gives the result of a queued operation once it is durable.
-pub struct WriteHandle<T, E> {
-    receiver: mpsc::Receiver<Result<T, WriteError<E>>>,
-}
-
-impl<T, E> WriteHandle<T, E> {
-    /// Waits for durability.
-    ///
-    /// # Errors
-    /// See [`WriteError`].
-    pub fn wait(self) -> Result<T, WriteError<E>> {
-        self.receiver
-            .recv()
-            .unwrap_or_else(|_| Err(WriteError::Unknown(StorageError::Poisoned)))
-    }
-}
-
-struct Operation<F, T, E, D> {
-    operation: Option<F>,
-    result: Option<Result<T, Refusal<E>>>,
-    done: D,
-    is_callback: bool,
-    queued_at: u64,
-}
-
-enum Refusal<E> {
-    Operation(E),
-    Panicked(String),
-}
-
-impl<F, T, E, D> QueuedOperation for Operation<F, T, E, D>
-where
-    F: FnOnce(&mut WriteTransaction) -> Result<T, E> + Send,
-    T: Send + 'static,
-    E: Send + 'static,
-    D: FnOnce(Result<T, WriteError<E>>) + Send + 'static,
-{
-    fn run(&mut self, transaction: &mut WriteTransaction) -> bool {
-        let operation = self.operation.take().expect("an operation is run once");
-        let outcome = catch_unwind(AssertUnwindSafe(|| operation(transaction)));
-        let result = match outcome {
-            Ok(result) => result.map_err(Refusal::Operation),
-            Err(panic) => Err(Refusal::Panicked(panic_text(&*panic))),
-        };
-        let keep = result.is_ok();
-        self.result = Some(result);
-        keep
-    }
-
-    fn queued_at(&self) -> u64 {
-        self.queued_at
-    }
-
-    fn into_completion(self: Box<Self>) -> Completion {
-        let Operation {
-            result,
-            done,
-            is_callback,
-            queued_at,
-            ..
-        } = *self;
-        let tell = Box::new(move |outcome| {
-            let answer = answer(result, outcome);
-            // A panic of the callback has been reported by the panic hook; it is its caller's own.
-            let _ = catch_unwind(AssertUnwindSafe(|| done(answer)));
-        });
-        Completion {
-            tell,
-            is_callback,
-            queued_at,
-        }
-    }
-}
-
-/// What to tell the caller of an operation; `result` is `None` when it was not run.
-fn answer<T, E>(
-    result: Option<Result<T, Refusal<E>>>,
-    outcome: Outcome,
-) -> Result<T, WriteError<E>> {
-    match (result, outcome) {
-        (Some(Err(Refusal::Panicked(text))), _) => Err(WriteError::Panicked(text)),
-        (Some(Ok(value)), Outcome::Committed) => Ok(value),
-        (Some(Err(Refusal::Operation(error))), Outcome::Committed) => {
-            Err(WriteError::Operation(error))
-        }
-        (Some(Ok(_)), Outcome::Unknown(error)) => Err(WriteError::Unknown(error)),
-        // A refusal may rest on changes that were lost: it is not told as a fact.
-        (_, Outcome::NotCommitted(error) | Outcome::Unknown(error)) => {
-            Err(WriteError::NotCommitted(error))
-        }
-        (None, Outcome::Committed) => Err(WriteError::NotCommitted(StorageError::Poisoned)),
-    }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without a message".to_owned())
-}
-
 impl Shared {
-    /// Queues `operation`; `done` is called on an engine thread and must not block.
+    /// Queues `operation`; `done` is called on an engine thread, or that of another writer, and
+    /// must not block.
     pub(super) fn submit<T, E>(
         self: &Arc<Self>,
         operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
@@ -220,13 +78,8 @@ impl Shared {
         T: Send + 'static,
         E: Send + 'static,
     {
-        self.enqueue(Box::new(Operation {
-            operation: Some(operation),
-            result: None,
-            done,
-            is_callback: true,
-            queued_at: self.vfs.monotonic_nanos(),
-        }));
+        let queued = Operation::new(operation, done, true, self.vfs.monotonic_nanos());
+        self.enqueue(Box::new(queued));
     }
 
     fn enqueue(self: &Arc<Self>, queued: Box<dyn QueuedOperation>) {
@@ -248,6 +101,7 @@ impl Shared {
             return queued.into_completion().tell(Outcome::NotCommitted(error));
         }
         state.queue.push_back(queued);
+        state.returning.came_back();
         drop(state);
         self.merger.work.notify_one();
     }
@@ -261,18 +115,53 @@ impl Shared {
         T: Send + 'static,
         E: Send + 'static,
     {
-        let (sender, receiver) = mpsc::sync_channel(1);
-        self.enqueue(Box::new(Operation {
-            operation: Some(operation),
-            result: None,
-            done: move |result| {
-                // Who dropped the handle does not want to know.
-                let _ = sender.send(result);
-            },
-            is_callback: false,
-            queued_at: self.vfs.monotonic_nanos(),
-        }));
-        WriteHandle { receiver }
+        let (queued, handle) = self.with_handle(operation);
+        self.enqueue(queued);
+        handle
+    }
+
+    /// Runs `operation` and waits until it is durable: on this thread when nothing else is on its
+    /// way, which saves two changes of threads, otherwise through the queue.
+    pub(super) fn write<T, E>(
+        self: &Arc<Self>,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, WriteError<E>>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let (queued, handle) = self.with_handle(operation);
+        match self.take_idle_writer() {
+            Some(writer) => self.poison_on_panic(|| {
+                self.run_here(writer, queued);
+                self.flush_inline_if_due();
+            }),
+            None => self.enqueue(queued),
+        }
+        handle.wait()
+    }
+
+    /// The writer, when no operation waits, runs, is being written, or is expected.
+    fn take_idle_writer(&self) -> Option<WriterState> {
+        let mut state = lock(&self.merger.state);
+        let is_idle = !state.is_batch_open
+            && !state.is_stopping
+            && state.in_flight == 0
+            && state.queue.is_empty()
+            && !state.returning.are_others_expected()
+            && !state.is_engine_thread()
+            && self.has_room()
+            && self.is_pipeline_empty();
+        // With the lock, nothing can be queued before this caller has the writer.
+        let writer = if is_idle {
+            self.take_free_writer()
+        } else {
+            None
+        };
+        if writer.is_some() {
+            state.returning.came_back();
+        }
+        writer
     }
 
     /// Starts the threads that do not run yet.
@@ -325,9 +214,11 @@ impl Shared {
     /// Waits for an operation; `None` at the end.
     fn next_operation(&self) -> Option<Box<dyn QueuedOperation>> {
         let mut state = lock(&self.merger.state);
+        state.is_batch_open = false;
         loop {
             if state.in_flight < IN_FLIGHT_MAX {
                 if let Some(operation) = state.queue.pop_front() {
+                    state.is_batch_open = true;
                     self.merger.room.notify_one();
                     return Some(operation);
                 }
@@ -344,7 +235,7 @@ impl Shared {
     }
 
     /// The next operation for the open batch; `None` when the batch should close.
-    fn next_of_batch(&self) -> Option<Box<dyn QueuedOperation>> {
+    pub(super) fn next_of_batch(&self, hold: &mut BatchHold) -> Option<Box<dyn QueuedOperation>> {
         let mut state = lock(&self.merger.state);
         loop {
             if self.is_writer_wanted() {
@@ -354,15 +245,48 @@ impl Shared {
                 self.merger.room.notify_one();
                 return Some(operation);
             }
-            if state.in_flight == 0 || state.is_stopping {
+            if state.is_stopping {
                 return None;
             }
-            state = self
-                .merger
-                .work
-                .wait(state)
+            let work = &self.merger.work;
+            if state.in_flight > 0 {
+                state = work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let now = self.vfs.monotonic_nanos();
+            let patience = state.returning.patience(hold, now)?;
+            let (woken, timeout) = work
+                .wait_timeout(state, patience)
                 .unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            if timeout.timed_out() && state.queue.is_empty() {
+                state.returning.stayed_away(hold);
+                return None;
+            }
         }
+    }
+
+    /// Counts a sealed batch for the journal thread and wakes it; with `unless_idle` only when
+    /// something else waits, or is being written. Whether it was.
+    pub(super) fn hand_to_journal_thread(&self, unless_idle: bool) -> bool {
+        let mut state = lock(&self.merger.state);
+        if unless_idle && state.in_flight == 0 && state.queue.is_empty() {
+            return false;
+        }
+        state.in_flight += 1;
+        drop(state);
+        self.merger.sealed.notify_one();
+        true
+    }
+
+    /// Expects callers who are about to be told.
+    pub(super) fn expect_callers(&self, callers: usize) {
+        lock(&self.merger.state).returning.are_told(callers);
+    }
+
+    /// Learns how long a durable write of the journal takes.
+    pub(super) fn note_write_nanos(&self, nanos: u64) {
+        lock(&self.merger.state).returning.note_write_nanos(nanos);
     }
 
     /// Lets the batch that collects operations close now.
@@ -370,74 +294,6 @@ impl Shared {
         // With the lock, the writer thread cannot be between its look and its wait.
         drop(lock(&self.merger.state));
         self.merger.work.notify_one();
-    }
-
-    fn run_batch(self: &Arc<Self>, first: Box<dyn QueuedOperation>) {
-        let mut transaction = match WriteTransaction::begin(self, self.take_writer()) {
-            Ok(transaction) => transaction,
-            Err(refused) => {
-                let (writer, error) = *refused;
-                self.return_writer(writer);
-                return first.into_completion().tell(Outcome::NotCommitted(error));
-            }
-        };
-        let mut completions = Vec::new();
-        let mut next = Some(first);
-        while let Some(mut operation) = next {
-            let now = self.vfs.monotonic_nanos();
-            let waited = now.saturating_sub(operation.queued_at());
-            self.meters.queue_wait_nanos.record(waited);
-            transaction.run_operation(|transaction| operation.run(transaction));
-            completions.push(operation.into_completion());
-            let is_full = completions.len() >= BATCH_OPERATIONS_MAX
-                || transaction.dirty_bytes() >= BATCH_BYTES_MAX;
-            next = if is_full { None } else { self.next_of_batch() };
-        }
-        self.close_batch(transaction, completions);
-    }
-
-    fn close_batch(&self, transaction: WriteTransaction, completions: Vec<Completion>) {
-        if transaction.is_empty() {
-            // The operations may have seen transactions that are not durable yet.
-            drop(transaction);
-            self.write_sealed();
-            let outcome = match self.poison() {
-                Some(_) => Outcome::NotCommitted(StorageError::Poisoned),
-                None => Outcome::Committed,
-            };
-            return completions
-                .into_iter()
-                .for_each(|completion| completion.tell(outcome.clone()));
-        }
-        let is_alone = completions.len() == 1;
-        match transaction.seal(completions) {
-            Ok(()) => self.send_to_journal(is_alone),
-            Err((error, completions)) => {
-                for completion in completions {
-                    completion.tell(Outcome::NotCommitted(error.clone()));
-                }
-            }
-        }
-    }
-
-    /// Hands a sealed batch to the journal thread. When it `is_alone` (one operation) and nothing
-    /// else waits, there is nothing to overlap the write with: it happens here, with the pages
-    /// still in this core's cache and without waking another thread. Callbacks are left to the
-    /// journal thread: one that takes its time must not stop other operations.
-    fn send_to_journal(&self, is_alone: bool) {
-        {
-            let mut state = lock(&self.merger.state);
-            if !is_alone || state.in_flight > 0 || !state.queue.is_empty() {
-                state.in_flight += 1;
-                drop(state);
-                return self.merger.sealed.notify_one();
-            }
-        }
-        self.write_all_groups();
-        if !self.tell_callers_without_callbacks() {
-            lock(&self.merger.state).in_flight += 1;
-            self.merger.sealed.notify_one();
-        }
     }
 
     fn run_journal_thread(self: &Arc<Self>) {
@@ -461,5 +317,37 @@ impl Shared {
             self.merger.work.notify_one();
             self.poison_on_panic(|| self.tell_callers());
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::mpsc;
+
+    use jackdaw_io::MemoryVfs;
+
+    use super::*;
+    use crate::environment::Options;
+    use crate::environment::open::open;
+
+    /// A single client would otherwise be waited for beside itself.
+    #[test]
+    fn callers_with_callbacks_are_expected_once() {
+        let opened = open(MemoryVfs::new(), "/db".as_ref(), Options::small());
+        let shared = opened.expect("opens").shared;
+        let (sender, receiver) = mpsc::channel();
+        for round in 0..20_u8 {
+            let sender = sender.clone();
+            shared.submit(
+                move |transaction| transaction.tree_mut("t")?.put(&[round], b"").map(|_| ()),
+                move |outcome: Result<(), WriteError<StorageError>>| {
+                    sender.send(outcome.is_ok()).expect("the test waits");
+                },
+            );
+            assert!(receiver.recv().expect("answered"), "round {round}");
+            let state = lock(&shared.merger.state);
+            assert!(!state.returning.are_others_expected(), "round {round}");
+        }
+        shared.stop_merger();
     }
 }

@@ -256,6 +256,7 @@ impl Files<'_> {
         let journal_options = JournalOptions {
             file_bytes_min: options.journal_file_bytes_min,
             file_bytes_max: options.journal_file_bytes_max,
+            recycled_bytes_max: options.journal_bytes / 2,
             durability: options.durability,
             archive_bytes: options.journal_archive_bytes,
         };

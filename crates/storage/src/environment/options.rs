@@ -40,7 +40,7 @@ impl Default for Options {
             scratch_bytes: 256 << 20,
             journal_bytes: 256 << 20,
             journal_file_bytes_min: 1 << 20,
-            journal_file_bytes_max: 64 << 20,
+            journal_file_bytes_max: 16 << 20,
             journal_archive_bytes: 256 << 20,
             in_place_bytes_min: 256 << 10,
             background_flush: true,

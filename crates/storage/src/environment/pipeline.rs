@@ -11,8 +11,8 @@
 
 use std::collections::VecDeque;
 
-use super::merger::{Completion, Outcome};
 use super::meters::MeterKind;
+use super::operation::{Completion, Outcome};
 use super::shared::{Shared, UnflushedTransaction, lock};
 use super::states::CommittedState;
 use crate::error::StorageError;
@@ -61,6 +61,11 @@ impl Shared {
     /// when there is one.
     pub(super) fn tell_callers_without_callbacks(&self) -> bool {
         self.tell_callers_while(|completion| !completion.is_callback())
+    }
+
+    /// Whether no transaction waits to be written or is being written.
+    pub(super) fn is_pipeline_empty(&self) -> bool {
+        self.stage.try_lock().is_ok() && lock(&self.sealed).waiting.is_empty()
     }
 
     fn tell_callers_while(&self, may_tell: impl Fn(&Completion) -> bool) -> bool {
@@ -114,7 +119,11 @@ impl Shared {
             },
         };
         let completions = group.into_iter().flat_map(|sealed| sealed.completions);
-        let answers = completions.map(|completion| (completion, outcome.clone()));
+        let answers: Vec<_> = completions
+            .map(|completion| (completion, outcome.clone()))
+            .collect();
+        // Before anybody is told, who might come back at once.
+        self.expect_callers(answers.len());
         lock(&self.answers).waiting.extend(answers);
         true
     }
@@ -151,6 +160,7 @@ impl Shared {
         self.counters.journal_bytes.add(written_bytes);
         let encoding_nanos = appended.encoding_nanos;
         let write_nanos = nanos.saturating_sub(encoding_nanos);
+        self.note_write_nanos(write_nanos);
         self.measured_nanos(MeterKind::JournalWrite, write_nanos, written_bytes);
         self.measured_nanos(MeterKind::Compression, encoding_nanos, payload_bytes);
         Ok(appended.positions)

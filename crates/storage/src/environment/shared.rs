@@ -1,7 +1,8 @@
 //! What all handles, transactions and threads of one environment share.
 //!
 //! Threads: see each field. Lock order: writer slot or flush, values in place, pipeline stage,
-//! growth, the journal's own.
+//! growth, the merger's state, the journal's own. Whoever holds the merger's state only tries the
+//! stage.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +25,7 @@ use super::statistics::Counters;
 use crate::error::{Damage, DamageKind, StorageError};
 use crate::journal::{Journal, JournalPosition};
 use crate::memory::{
-    FileView, Frames, Location, OwnedFrame, PageTable, ReaderPin, Readers, pages_read,
+    FileView, Frames, Location, OwnedFrame, PageTable, ReaderPin, Readers, Spill, pages_read,
 };
 use crate::meta::{Meta, MetaFile};
 use crate::page::{self, PAGE_BYTES, Page, PageKind, PageNumber, run_page_count};
@@ -147,11 +148,16 @@ impl Shared {
             page_count: parts.meta.page_count,
         };
         states.write(transaction, &state);
+        let spill = Spill {
+            vfs: Arc::clone(&parts.vfs),
+            directory: parts.directory.clone(),
+            memory_bytes_max: parts.options.scratch_bytes,
+        };
         Arc::new(Shared {
             vfs: parts.vfs,
             directory: parts.directory,
             options: parts.options,
-            frames: Frames::new(),
+            frames: Frames::new(Some(spill)),
             table: PageTable::new(),
             readers: Readers::new(),
             view: parts.view,
@@ -255,6 +261,14 @@ impl Shared {
         };
         self.writers_waiting.fetch_sub(1, Ordering::SeqCst);
         state
+    }
+
+    /// The writer, unless somebody has it or waits for it.
+    pub(super) fn take_free_writer(&self) -> Option<WriterState> {
+        if self.is_writer_wanted() {
+            return None;
+        }
+        lock(&self.writer).state.take()
     }
 
     /// Whether a thread waits for the writer.

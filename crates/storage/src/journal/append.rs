@@ -114,6 +114,7 @@ impl Journal {
         }
         appended.written_bytes += self.write_stored(appender)?;
         appender.buffers.shrink();
+        self.note_write_bytes(appended.written_bytes);
         self.count_live_bytes(appender);
         Ok(appended)
     }

@@ -141,15 +141,26 @@ fn encode_runs(previous: Option<&[u8]>, current: &[u8], out: &mut Vec<u8>) {
     varint::encode(0, encoder.out);
 }
 
-/// Whether `N` bytes are what they were before (zeros when there was nothing). The length is
-/// constant so that the comparison becomes a few vector instructions.
+/// Whether `N` bytes are what they were before (zeros when there was nothing). All words are looked
+/// at, so that it becomes a few vector instructions and not a call for each cache line.
 #[inline]
 fn is_same<const N: usize>(previous: Option<&[u8]>, current: &[u8], from: usize) -> bool {
-    let current = current[from..].first_chunk::<N>();
-    match previous {
-        Some(previous) => previous[from..].first_chunk::<N>() == current,
-        None => current == Some(&[0; N]),
-    }
+    let Some(current) = current[from..].first_chunk::<N>() else {
+        return false;
+    };
+    let word = |bytes: &[u8; N], at: usize| {
+        let word = bytes[at..].first_chunk::<WORD_BYTES>();
+        u64::from_le_bytes(*word.expect("whole words"))
+    };
+    let ats = (0..N).step_by(WORD_BYTES);
+    let differences = match previous {
+        Some(previous) => match previous[from..].first_chunk::<N>() {
+            Some(previous) => ats.fold(0, |all, at| all | (word(previous, at) ^ word(current, at))),
+            None => return false,
+        },
+        None => ats.fold(0, |all, at| all | word(current, at)),
+    };
+    differences == 0
 }
 
 struct RunEncoder<'a> {

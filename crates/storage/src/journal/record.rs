@@ -24,10 +24,9 @@ const MAGIC: u64 = u64::from_le_bytes(*b"JKDWREC1");
 /// its size, and compressing would only add its own time.
 const COMPRESS_FROM_BYTES: usize = 32 * 1024;
 
-/// Payloads from here on are compressed only if samples of them shrink: the attempt costs as much
-/// as the write, and large values are often compressed already.
-const SAMPLE_FROM_BYTES: usize = 256 * 1024;
-const SAMPLE_BYTES: usize = 16 * 1024;
+/// Payloads are compressed only if samples of them shrink: the attempt costs as much as the write,
+/// and values are often compressed already.
+const SAMPLE_BYTES: usize = 4 * 1024;
 const SAMPLES: usize = 4;
 
 /// Largest payload before compression that a record may declare; bounds what recovery allocates.
@@ -265,9 +264,6 @@ fn is_worth_it(compressed_bytes: usize, raw_bytes: usize) -> bool {
 }
 
 fn looks_compressible(payload: &[u8]) -> bool {
-    if payload.len() < SAMPLE_FROM_BYTES {
-        return true;
-    }
     let mut target = vec![0; lz4_flex::block::get_maximum_output_size(SAMPLE_BYTES)];
     let distance = (payload.len() - SAMPLE_BYTES) / (SAMPLES - 1);
     let sizes = (0..SAMPLES).map(|sample| {

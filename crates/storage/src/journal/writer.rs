@@ -30,6 +30,9 @@ use crate::planted::{Planted, is_planted};
 
 /// Zeros written at once when a file is prepared.
 const ZERO_CHUNK_BYTES: usize = 1 << 20;
+/// From this mean length of durable writes on, new files are not filled with zeros: that would
+/// double the bytes of each write, to save it a metadata commit of constant cost.
+const UNZEROED_WRITE_BYTES: u64 = 32 << 10;
 
 /// How journal files are made and written.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct JournalOptions {
     /// Length of the first file; later ones double up to `file_bytes_max`.
     pub(crate) file_bytes_min: u64,
     pub(crate) file_bytes_max: u64,
+    /// Bytes of files to keep for use again: about what is written between two flushes.
+    pub(crate) recycled_bytes_max: u64,
     pub(crate) durability: Durability,
     /// Bytes of files to keep that recovery no longer needs; 0 keeps none.
     pub(crate) archive_bytes: u64,
@@ -52,6 +57,8 @@ pub(crate) struct Journal {
     room: Mutex<Room>,
     appender: Mutex<Appender>,
     live_bytes: AtomicU64,
+    /// Running mean of the bytes of one durable write.
+    mean_write_bytes: AtomicU64,
     /// Whether the next switch of files would have to make one first.
     is_spare_wanted: AtomicBool,
 }
@@ -60,8 +67,7 @@ pub(super) struct JournalFile {
     pub(super) file: Arc<dyn VfsFile>,
     pub(super) path: PathBuf,
     pub(super) capacity_bytes: u64,
-    /// Whether its blocks were written before, so that durable writes need no metadata. Not so
-    /// for a file made for one long record, which would only be written twice.
+    /// Whether its blocks were written before, so that durable writes need no metadata.
     is_written: bool,
 }
 
@@ -131,6 +137,7 @@ impl Journal {
             room: Mutex::new(Room::default()),
             appender: Mutex::new(appender),
             live_bytes: AtomicU64::new(0),
+            mean_write_bytes: AtomicU64::new(0),
             is_spare_wanted: AtomicBool::new(false),
         }
     }
@@ -165,12 +172,7 @@ impl Journal {
 
     /// A file of at least `needed` bytes, recycled or new.
     fn prepare(&self, room: &mut Room, needed: u64) -> Result<JournalFile, StorageError> {
-        let recycled = room
-            .recycled
-            .iter()
-            .position(|file| file.capacity_bytes >= needed);
-        if let Some(position) = recycled {
-            let file = room.recycled.swap_remove(position);
+        if let Some(file) = room.take_recycled(needed) {
             self.want_spare(room);
             return Ok(file);
         }
@@ -241,7 +243,9 @@ impl Journal {
             direct: true,
         };
         let file = self.vfs.open(&path, options).map_err(io)?;
-        let is_written = self.options.durability == Durability::Data && !is_for_one_record;
+        let is_written = self.options.durability == Durability::Data
+            && !is_for_one_record
+            && self.mean_write_bytes.load(Ordering::Relaxed) < UNZEROED_WRITE_BYTES;
         if let Err(source) = fill(&*file, capacity_bytes, is_written) {
             // The name must not hold the space that was just found missing.
             let _ = self.vfs.remove_file(&path);
@@ -271,7 +275,10 @@ impl Journal {
                 .take()
                 .expect("every transaction on its way has reserved room")
         };
-        if let Some(done) = appender.current.take() {
+        if let Some(mut done) = appender.current.take() {
+            // All but the end, where the next record, at its longest, did not fit.
+            let is_used_up = appender.position.offset >= done.file.capacity_bytes / 2;
+            done.file.is_written |= is_used_up;
             appender.earlier.push_back(EarlierFile {
                 file: done.file,
                 last_transaction: first - 1,
@@ -399,20 +406,53 @@ impl Journal {
             if archived == Some(true) {
                 continue;
             }
-            if done.file.is_written || self.options.durability == Durability::None {
+            let is_ready = done.file.is_written || self.options.durability == Durability::None;
+            if is_ready && done.file.capacity_bytes <= self.options.file_bytes_max {
                 room.recycled.push(done.file);
             } else {
-                // What was not written of it would make durable writes slow.
+                // What was not written of it would make durable writes slow, and one that is longer
+                // than others would be live for longer than memory and recovery should bear.
                 let _ = self.vfs.remove_file(&done.file.path);
             }
         }
-        // One spare beside the prepared file is enough; the others give their space back.
-        while room.recycled.len() > 2 {
-            if let Some(file) = room.recycled.pop() {
-                // A file that stays is found and removed at the next open.
-                let _ = self.vfs.remove_file(&file.path);
+        self.remove_recycled(&mut room, self.options.recycled_bytes_max);
+    }
+
+    /// Gives the space of files back that wait to be used again, but for one: nothing was written
+    /// for a while.
+    pub(crate) fn give_back_recycled(&self) {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        self.remove_recycled(&mut room, 0);
+    }
+
+    /// Keeps one recycled file, and more up to `keep_bytes`, the longest first.
+    fn remove_recycled(&self, room: &mut Room, keep_bytes: u64) {
+        room.recycled
+            .sort_unstable_by_key(|file| std::cmp::Reverse(file.capacity_bytes));
+        let mut kept_bytes = 0;
+        let mut kept = 0;
+        while let Some(file) = room.recycled.get(kept) {
+            kept_bytes += file.capacity_bytes;
+            if kept > 0 && kept_bytes > keep_bytes {
+                break;
             }
+            kept += 1;
         }
+        for file in room.recycled.drain(kept..) {
+            // A file that stays is found and removed at the next open.
+            let _ = self.vfs.remove_file(&file.path);
+        }
+    }
+
+    /// Learns how long a write was.
+    pub(super) fn note_write_bytes(&self, bytes: u64) {
+        let mean = self.mean_write_bytes.load(Ordering::Relaxed);
+        let next = if mean == 0 {
+            bytes
+        } else {
+            mean - mean / 16 + bytes / 16
+        };
+        self.mean_write_bytes.store(next, Ordering::Relaxed);
     }
 
     /// Bytes that recovery would read now.
@@ -435,6 +475,16 @@ impl Journal {
 
     pub(super) fn lock_appender(&self) -> MutexGuard<'_, Appender> {
         self.appender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Room {
+    /// The longest recycled file, if it has `needed` bytes: fewer switches of files.
+    fn take_recycled(&mut self, needed: u64) -> Option<JournalFile> {
+        let longest = (0..self.recycled.len())
+            .max_by_key(|&at| self.recycled[at].capacity_bytes)
+            .filter(|&at| self.recycled[at].capacity_bytes >= needed)?;
+        Some(self.recycled.swap_remove(longest))
     }
 }
 
