@@ -1,9 +1,9 @@
 //! News of changes for any number of waiting readers, at the price of one listener a database.
 //!
 //! `routes::feed` waits here, and who watches over a web socket for the end of their database. The
-//! engine's thread stores one number and wakes who waits; what changed each reader looks up itself. A
-//! reader that marks the signal as seen *before* it reads
-//! misses nothing: what comes while it reads raises the signal again.
+//! engine's thread stores one number and wakes who waits; what changed each reader looks up
+//! itself. A reader that marks the signal as seen *before* it reads misses nothing: what comes
+//! while it reads raises the signal again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
