@@ -1,8 +1,9 @@
 //! Facets: how many matches have each value of a field, or lie in each of some ranges, with sums,
 //! averages and extremes of other fields.
 //!
-//! Bound by `bind::facet`, run by `execute` instead of rows. Each match is looked at once, through
-//! the values that conditions see, so facets count what a condition on the value would find.
+//! Bound by `bind::facet`, run by `execute` instead of rows: `facet_counts` counts in an index what
+//! that knows, and by documents the rest, through the values that conditions see. So facets count
+//! what a condition on the value would find.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,7 +16,7 @@ use crate::error::QueryError;
 use crate::evaluate::matches;
 use crate::execute::ExecuteOptions;
 use crate::fields::{FieldPath, IndexField, Leaf, terms_of, visit_values};
-use crate::predicate::Predicate;
+use crate::predicate::{Field, Predicate};
 use crate::source::{Source, StoredDocument};
 
 /// The value of a match whose field is null.
@@ -128,64 +129,129 @@ pub(crate) struct FacetRow {
     pub(crate) terms: Vec<String>,
 }
 
-impl Facet {
-    /// Counts the matches.
-    pub(crate) fn run<S: Source>(
-        &self,
+/// Everything that is counted for one facet.
+pub(crate) struct Tallies<'f> {
+    facet: &'f Facet,
+    memory_bytes_max: usize,
+    terms: BTreeMap<String, Tally>,
+    ranges: Vec<Tally>,
+    len_bytes: usize,
+}
+
+impl<'f> Tallies<'f> {
+    /// Nothing counted yet.
+    pub(crate) fn new(facet: &'f Facet, options: &ExecuteOptions<'_>) -> Tallies<'f> {
+        let range_count = match &facet.kind {
+            FacetKind::Ranges(ranges) => ranges.len(),
+            FacetKind::All => 1,
+            FacetKind::Terms(_) => 0,
+        };
+        Tallies {
+            facet,
+            memory_bytes_max: options.memory_bytes_max,
+            terms: BTreeMap::new(),
+            ranges: vec![Tally::default(); range_count],
+            len_bytes: 0,
+        }
+    }
+
+    /// Counts matches by what their documents say.
+    pub(crate) fn add_documents<S: Source>(
+        &mut self,
         found: &EntrySet,
         source: &S,
         options: &ExecuteOptions<'_>,
-    ) -> Result<FacetRow, QueryError> {
-        let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
-        let mut ranges = match &self.kind {
-            FacetKind::Ranges(ranges) => vec![Tally::default(); ranges.len()],
-            FacetKind::All => vec![Tally::default()],
-            FacetKind::Terms(_) => Vec::new(),
-        };
-        let mut len_bytes = 0;
+    ) -> Result<(), QueryError> {
+        let facet = self.facet;
         for (visited, entry) in (1_u64..).zip(found) {
             if visited.is_multiple_of(CHECK_MATCHES) {
                 options.check()?;
             }
             let document = source.document(entry.into()).map_err(QueryError::Source)?;
             let Some(document) = document else { continue };
-            match &self.kind {
+            match &facet.kind {
                 FacetKind::Terms(field) => {
                     for term in distinct_terms(&document, field) {
-                        if !tallies.contains_key(&term) {
-                            len_bytes += term.len() + VALUE_BYTES;
-                        }
-                        self.count(tallies.entry(term).or_default(), &document);
+                        facet.count(self.term(term)?, &document);
                     }
                 }
                 FacetKind::Ranges(list) => {
-                    for ((range, _), tally) in list.iter().zip(&mut ranges) {
+                    for ((range, _), tally) in list.iter().zip(&mut self.ranges) {
                         if matches(range, &document) {
-                            self.count(tally, &document);
+                            facet.count(tally, &document);
                         }
                     }
                 }
-                FacetKind::All => self.count(&mut ranges[0], &document),
+                FacetKind::All => facet.count(&mut self.ranges[0], &document),
             }
-            if len_bytes > options.memory_bytes_max {
+        }
+        Ok(())
+    }
+
+    /// Counts matches that have a term.
+    pub(crate) fn add_to_term(&mut self, term: &str, count: u64) -> Result<(), QueryError> {
+        self.term(term.to_owned())?.count += count;
+        Ok(())
+    }
+
+    /// Counts matches with a null.
+    pub(crate) fn add_to_null(&mut self, count: u64) -> Result<(), QueryError> {
+        self.add_to_term(NULL_VALUE, count)
+    }
+
+    /// Counts matches in a range.
+    pub(crate) fn add_to_range(&mut self, slot: usize, count: u64) {
+        self.ranges[slot].count += count;
+    }
+
+    fn term(&mut self, term: String) -> Result<&mut Tally, QueryError> {
+        if !self.terms.contains_key(&term) {
+            self.len_bytes += term.len() + VALUE_BYTES;
+            if self.len_bytes > self.memory_bytes_max {
                 return Err(QueryError::Memory {
                     what: "select facet(...)",
-                    limit_bytes: options.memory_bytes_max,
+                    limit_bytes: self.memory_bytes_max,
                     advice: "Use ranges, or a field with fewer values.",
                 });
             }
         }
-        match &self.kind {
-            FacetKind::Terms(_) => self.page(tallies),
+        Ok(self.terms.entry(term).or_default())
+    }
+
+    /// The row of what was counted.
+    pub(crate) fn finish(self) -> Result<FacetRow, QueryError> {
+        match &self.facet.kind {
+            FacetKind::Terms(_) => self.facet.page(self.terms),
             FacetKind::Ranges(list) => {
                 let texts = list.iter().map(|(_, text)| text.clone());
-                self.row(texts.zip(ranges).collect(), &[], 0)
+                self.facet.row(texts.zip(self.ranges).collect(), &[], 0)
             }
             FacetKind::All => {
                 let texts = std::iter::once(ALL_RESULTS.to_owned());
-                self.row(texts.zip(ranges).collect(), &[], 0)
+                self.facet.row(texts.zip(self.ranges).collect(), &[], 0)
             }
         }
+    }
+}
+
+impl Facet {
+    /// The fields whose values or ranges are counted.
+    pub(crate) fn fields(&self) -> Vec<IndexField> {
+        let mut fields = Vec::new();
+        match &self.kind {
+            FacetKind::Terms(field) => fields.push(field.clone()),
+            FacetKind::Ranges(ranges) => {
+                for (range, _) in ranges {
+                    range.for_each_field(&mut |field| {
+                        if let Field::Values(field) = field {
+                            fields.push(field.clone());
+                        }
+                    });
+                }
+            }
+            FacetKind::All => {}
+        }
+        fields
     }
 
     fn count(&self, tally: &mut Tally, document: &StoredDocument<'_>) {

@@ -17,6 +17,7 @@ mod evaluate;
 mod exchange;
 mod execute;
 mod explain;
+mod facet_counts;
 mod facets;
 mod fields;
 mod filter;

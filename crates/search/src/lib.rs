@@ -43,7 +43,7 @@ pub use reader::{
     Budget, Direction, IndexReader, Scores, TermKind, TermWalk, TermsOfEntry, TextStatistics,
     Verdict, WalkedTerm, idf,
 };
-pub use set::{EntrySet, Iter as EntrySetIter, SetBuilder};
+pub use set::{EntrySet, Iter as EntrySetIter, Probe, SetBuilder};
 pub use store::{IndexRead, IndexWrite, MemoryStore};
 pub use term::{StoredTerm, StoredText, TEXT_BYTES_WHOLE_MAX, Term};
 pub use text::{

@@ -26,6 +26,16 @@ pub(crate) enum FacetItem {
     Setup(String),
 }
 
+impl FacetItem {
+    /// The fields whose values or ranges are counted; those of a document are known later.
+    pub(super) fn fields(&self) -> Vec<IndexField> {
+        match self {
+            FacetItem::Facet(facet) => facet.fields(),
+            FacetItem::Setup(_) => Vec::new(),
+        }
+    }
+}
+
 /// The facets of a `select`; `None` when its first item is none.
 pub(super) fn bind_facets<'q, 'p: 'q>(
     binder: &Binder<'q, 'p>,

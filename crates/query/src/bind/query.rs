@@ -5,6 +5,7 @@ use std::fmt::Write;
 use jackdaw_base::number::Number;
 
 use super::condition::Binder;
+use super::facet::FacetItem;
 use super::filter::bind_filter;
 use super::group::bind_group;
 use super::include::bind_highlight;
@@ -301,7 +302,9 @@ impl BoundQuery {
         (!fields.is_empty()).then_some(IndexRequirement { scope, fields })
     }
 
-    /// The fields of `where` and `order by` an index can answer, in the order of index names.
+    /// The fields an index can answer for, in the order of index names: those of `where` and
+    /// `order by`, and of what is selected but no value of a row. Facets of a named index may be of
+    /// other fields too, and are counted by documents then.
     pub(crate) fn index_fields(&self) -> Vec<IndexField> {
         let mut fields: Vec<IndexField> = Vec::new();
         self.predicate.for_each_field(&mut |field| {
@@ -309,6 +312,11 @@ impl BoundQuery {
                 fields.push(field.clone());
             }
         });
+        if let Projection::Facets(items) = &self.projection
+            && self.scope().is_some()
+        {
+            fields.extend(items.iter().flat_map(FacetItem::fields));
+        }
         fields.extend(self.order.iter().filter_map(OrderKey::index_field));
         if let Projection::Suggestions(suggestions) = &self.projection {
             fields.extend(suggestions.iter().map(|suggest| suggest.field.clone()));

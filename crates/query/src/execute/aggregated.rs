@@ -11,11 +11,12 @@ use jackdaw_document::{DocumentBuf, write_object};
 use jackdaw_search::EntrySet;
 
 use super::candidates::collect;
-use super::index_set::index_matches;
+use super::index_set::{index_matches, matches_everything};
 use super::rows::INCLUDED;
 use super::{ExecuteOptions, Outcome, RowSink};
 use crate::bind::{FacetItem, setup_facets};
 use crate::error::QueryError;
+use crate::facet_counts::{Matched, Way};
 use crate::facets::{Facet, FacetKind, FacetRow, made};
 use crate::plan::{Access, Plan};
 use crate::project::{Projection, write_document};
@@ -43,10 +44,7 @@ fn run_facets<S: Source>(
     options: &ExecuteOptions<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, QueryError> {
-    let found: EntrySet = match plan.access {
-        Access::Index => index_matches(plan, source, options)?.result,
-        _ => collect(plan, source, options)?,
-    };
+    let matched = matched(plan, source, options)?;
     let mut facets: Vec<Cow<'_, Facet>> = Vec::new();
     for item in items {
         match item {
@@ -66,11 +64,18 @@ fn run_facets<S: Source>(
     let mut outcome = Outcome::default();
     let (mut ids, mut known) = (Vec::new(), HashSet::new());
     for facet in &facets {
+        let way = match plan.access {
+            Access::Index => facet.way(&matched, source)?,
+            _ => Way::Documents,
+        };
         let row = options.measured(
-            || format!("count facet {} over {} matches", facet.name, found.len()),
+            || {
+                let (name, count, way) = (&facet.name, matched.count, way.text());
+                format!("count facet {name} over {count} matches, {way}")
+            },
             "values",
             |row: &FacetRow| Some(row.terms.len() as u64),
-            || facet.run(&found, source, options),
+            || facet.run(way, &matched, source, options),
         )?;
         let is_included = match &facet.kind {
             FacetKind::Terms(field) => plan.query.include.contains(&field.path),
@@ -97,6 +102,33 @@ fn run_facets<S: Source>(
     }
     outcome.total_results = Some(facets.len() as u64);
     Ok(outcome)
+}
+
+/// The matches whose values are counted.
+fn matched<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+) -> Result<Matched, QueryError> {
+    let (set, stale) = match plan.access {
+        Access::Index => {
+            if let Some(count) = matches_everything(plan, source)? {
+                return Ok(Matched {
+                    set: None,
+                    count,
+                    stale: EntrySet::new(),
+                });
+            }
+            let found = index_matches(plan, source, options)?;
+            (found.result, found.stale)
+        }
+        _ => (collect(plan, source, options)?, EntrySet::new()),
+    };
+    Ok(Matched {
+        count: set.len(),
+        set: Some(set),
+        stale,
+    })
 }
 
 fn give_included<S: Source>(

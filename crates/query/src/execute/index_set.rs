@@ -33,6 +33,33 @@ pub(super) struct IndexMatches {
     pub(super) stale: EntrySet,
 }
 
+/// Whether the matches are all entries of the index: there is no condition, and it has seen every
+/// change.
+pub(super) fn matches_everything<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+) -> Result<Option<u64>, QueryError> {
+    let Some(index) = source.index() else {
+        return Ok(None);
+    };
+    let (Some(reader), Predicate::Everything) = (index.reader, &plan.query.predicate) else {
+        return Ok(None);
+    };
+    if index.rows == IndexRows::Documents {
+        let after = index.indexed_up_to;
+        let mut removed = source
+            .removed(&plan.scope, after)
+            .map_err(QueryError::Source)?;
+        let mut changed = source
+            .changed(&plan.scope, after)
+            .map_err(QueryError::Source)?;
+        if removed.next().is_some() || changed.next().is_some() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(reader.entry_count()))
+}
+
 /// All matches of the plan's condition.
 pub(super) fn index_matches<S: Source>(
     plan: &Plan<'_>,
@@ -147,7 +174,7 @@ fn evaluate_changes<S: Source>(
 const LAST: jackdaw_search::EntryId = jackdaw_search::EntryId(0);
 
 /// The entries of `candidates` whose documents match.
-pub(super) fn evaluate_entries<S: Source>(
+pub(crate) fn evaluate_entries<S: Source>(
     candidates: &EntrySet,
     predicate: &Predicate,
     source: &S,

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use buffer::RowBuffer;
 
-pub(crate) use index_set::IndexSets;
+pub(crate) use index_set::{IndexSets, evaluate_entries};
 
 use crate::costs::Costs;
 use crate::error::{BoxError, QueryError};

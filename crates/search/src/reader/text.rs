@@ -23,8 +23,11 @@ use crate::error::IndexError;
 use crate::matches::Matches;
 use crate::occurrence::Occurrences;
 use crate::set::EntrySet;
-use crate::term::{StoredText, TEXT_BYTES_WHOLE_MAX, Term, class};
-use crate::text::{Phrase, TextQuery};
+use crate::term::{StoredTerm, StoredText, TEXT_BYTES_WHOLE_MAX, Term, class};
+use crate::text::{Comparison, Fuzzy, Likeness, Phrase, TextQuery};
+
+/// So many terms are rather walked over than passed by a look-up.
+const NEAR_TERMS: u32 = 12;
 
 impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
     /// The entries whose terms pass.
@@ -45,9 +48,8 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
             TextQuery::Wildcard(wildcard) => {
                 self.beginning_with(field, &wildcard.beginning(), budget, query)
             }
-            TextQuery::Expression(_) | TextQuery::Fuzzy(_) => {
-                self.text_where(field, budget, |text| verdict(text, query))
-            }
+            TextQuery::Expression(_) => self.text_where(field, budget, |text| verdict(text, query)),
+            TextQuery::Fuzzy(fuzzy) => self.similar(field, fuzzy, budget),
             TextQuery::Range(low, high) => {
                 let low = low.as_ref().map(|bound| &**bound);
                 let high = high.as_ref().map(|bound| &**bound);
@@ -102,6 +104,50 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
         self.unite((Bound::Included(&low[..]), high), budget, |text| {
             verdict(text, query)
         })
+    }
+
+    /// The entries with a similar term. Terms that begin too differently are passed over together.
+    fn similar(
+        &self,
+        field: FieldId,
+        fuzzy: &Fuzzy,
+        budget: &mut Budget<'_>,
+    ) -> Result<Matches, IndexError> {
+        let mut comparison = Comparison::new(fuzzy);
+        let (mut certain, mut possible) = (self.set_builder(), self.set_builder());
+        let mut low = class_key(field, class::TEXT);
+        let high = class_key(field, class::TEXT + 1);
+        'looked_up: loop {
+            let mut walk = self.walk(Bound::Included(&low), Bound::Excluded(&high))?;
+            let mut passed = 0;
+            while let Some(term) = walk.next_term()? {
+                budget.spend()?;
+                let StoredTerm::Text(text) = term.term()? else {
+                    continue;
+                };
+                match comparison.compare(&text.to_text()) {
+                    Likeness::Beyond(len_bytes) => {
+                        passed += 1;
+                        if passed > NEAR_TERMS {
+                            low = class_key(field, class::TEXT);
+                            low.extend_from_slice(&text.as_bytes()[..len_bytes]);
+                            match successor(&low) {
+                                Some(next) => low = next,
+                                None => break 'looked_up,
+                            }
+                            continue 'looked_up;
+                        }
+                        continue;
+                    }
+                    _ if text.is_cut() => term.add_to(&mut possible)?,
+                    Likeness::Similar => term.add_to(&mut certain)?,
+                    Likeness::Different => {}
+                }
+                passed = 0;
+            }
+            break;
+        }
+        Ok(Matches::new(certain.finish(), &possible.finish()))
     }
 
     fn phrase(

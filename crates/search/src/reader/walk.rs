@@ -17,7 +17,7 @@ use super::IndexReader;
 use crate::catalog::{FieldId, TERMS_TREE};
 use crate::error::{At, IndexError};
 use crate::posting::{Block, Malformed, Postings, TermValue};
-use crate::set::SetBuilder;
+use crate::set::{Probe, SetBuilder};
 use crate::term::{StoredTerm, class};
 
 /// Bytes in front of a term in its key: the field.
@@ -157,26 +157,41 @@ impl<'t, P: PageRead + ?Sized> WalkedTerm<'_, 't, P> {
         Postings::open(self.value, self.postings)
     }
 
+    /// How many entries of a set have the term.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn count_within(&self, set: &mut Probe<'_>) -> Result<u64, IndexError> {
+        let mut count = 0;
+        self.visit_blocks(&mut |entries| count += set.count(entries))?;
+        Ok(count)
+    }
+
     /// Adds the entries that have the term to a set.
     ///
     /// # Errors
     /// [`IndexError::Damaged`], [`IndexError::Storage`].
     pub fn add_to(&self, set: &mut SetBuilder) -> Result<(), IndexError> {
+        self.visit_blocks(&mut |entries| set.extend(entries))
+    }
+
+    /// Calls `visit` with the entries, some at a time.
+    fn visit_blocks(&self, visit: &mut impl FnMut(&[u64])) -> Result<(), IndexError> {
         match &self.value {
-            TermValue::Inline { entries, count } => set.extend(&entries[..*count]),
+            TermValue::Inline { entries, count } => visit(&entries[..*count]),
             TermValue::Small(chunk) => {
                 let mut block = Block::new();
                 for position in 0..chunk.blocks() {
                     chunk
                         .decode_block(position, &mut block)
                         .at(TERMS_TREE, self.key)?;
-                    set.extend(block.entries());
+                    visit(block.entries());
                 }
             }
             TermValue::Large { .. } => {
                 let mut postings = self.postings()?;
                 while postings.next_block()? {
-                    set.extend(postings.pending());
+                    visit(postings.pending());
                 }
             }
         }

@@ -7,6 +7,7 @@
 mod algebra;
 mod builder;
 mod iter;
+mod probe;
 mod window;
 
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod tests;
 
 pub use builder::SetBuilder;
 pub use iter::Iter;
+pub use probe::Probe;
 pub use window::EntrySet;
 
 pub(crate) use window::AscendingBuilder;

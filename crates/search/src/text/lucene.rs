@@ -1,7 +1,7 @@
 //! The query syntax of Lucene, for one field: `lucene(field, text)`.
 //!
-//! Executed: words with `*` and `?`, `"phrases"` with `~slop`, `word~` and `word~0.7`, `[a TO b]`
-//! and `{a TO b}`, `/expressions/`, `AND OR NOT && || !`, `+` and `-`, groups, `^boost`, `\`
+//! Executed: words with `*` and `?`, `"phrases"` with `~slop`, `word~`, `word~0.7` (a similarity)
+//! and `word~2` (from 1 on, a number of edits), `[a TO b]` and `{a TO b}`, `/expressions/`, `AND OR NOT && || !`, `+` and `-`, groups, `^boost`, `\`
 //! before a character that would mean something. Refused: names of other fields.
 //!
 //! Invariants:
@@ -336,6 +336,10 @@ mod tests {
             ("\"gamma two\"~1", true),
             ("gamna~", true),
             ("gamna~0.9", false),
+            ("gamna~1", true),
+            ("gaxna~1", false),
+            ("gaxna~2", true),
+            ("gaxna~1.0", false),
             ("[one TO p]", true),
             ("{one TO p}", false),
             ("[* TO a]", false),

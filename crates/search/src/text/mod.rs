@@ -21,5 +21,7 @@ pub use phrase::Phrase;
 pub use query::{Expression, TextError, TextQuery};
 pub use terms::FieldTerms;
 
+pub(crate) use fuzzy::{Comparison, Likeness};
+
 /// Longest text of a search, a wildcard or an expression, in bytes.
 pub const QUERY_TEXT_BYTES_MAX: usize = 32 * 1024;

@@ -1,9 +1,13 @@
 //! Random documents, histories and queries: the index, whatever it has seen, gives what evaluating
 //! every document gives.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use crate::test_source::{TestDatabase, TestIndex, TestSource, bound, run};
+use crate::ExecuteOptions;
+use crate::costs::Costs;
+use crate::facet_counts::Way;
+use crate::test_source::{TestDatabase, TestIndex, TestResult, TestSource, bound, run, run_bound};
 
 /// Deterministic random numbers (SplitMix64).
 struct Random(u64);
@@ -349,6 +353,83 @@ fn check_scores(seed: u64) {
         });
         assert_eq!(rows[0], rows[1], "seed {seed}: {text}");
     }
+}
+
+/// What `select` counts.
+fn facet(random: &mut Random) -> String {
+    let field = random.pick(&FIELDS);
+    match random.below(4) {
+        0 => {
+            let (low, high) = (random.pick(&NUMBERS), random.pick(&NUMBERS));
+            format!("facet({field} < {low}, {field} between {low} and {high}, {field} = 'long')")
+        }
+        1 => format!("facet({field}, sum(N.X), max(A))"),
+        _ => format!("facet({field})"),
+    }
+}
+
+/// Facets are of the present documents, however they are counted; how they were counted is added
+/// to `ways`.
+fn check_facets(seed: u64, ways: &mut BTreeSet<Way>) {
+    let mut random = Random(seed);
+    let mut database = TestDatabase::default();
+    let before = random.below(200);
+    (0..before).for_each(|_| change(&mut database, &mut random));
+    let texts: Vec<String> = (0..8)
+        .map(|_| {
+            let condition = match random.chance(60) {
+                true => format!(" where {}", condition(&mut random, 1)),
+                false => String::new(),
+            };
+            let facets: Vec<String> = (0..=random.below(3)).map(|_| facet(&mut random)).collect();
+            format!("from C{condition} select {}", facets.join(", "))
+        })
+        .collect();
+    let requirements = texts
+        .iter()
+        .filter_map(|text| bound(text, "{}").unwrap().index_requirement());
+    let requirement = requirements.reduce(|mut all, next| {
+        all.merge(&next.fields);
+        all
+    });
+    let requirement = requirement.unwrap();
+    let index = TestIndex::build(&database, requirement.scope.clone(), &requirement.fields);
+    let after = random.pick(&["0", "0", "3", "60"]).parse().unwrap();
+    (0..after).for_each(|_| change(&mut database, &mut random));
+    let reader = index.reader();
+    let plain = TestSource::without_index(&database);
+    let indexed = TestSource {
+        database: &database,
+        index: Some((&index, &reader)),
+    };
+    for text in &texts {
+        let (expected, found) = (run(text, "{}", &plain), run(text, "{}", &indexed));
+        let rows = |result: Result<TestResult, _>| result.unwrap().rows.root().to_json();
+        assert_eq!(rows(found), rows(expected), "seed {seed}: {text}");
+        ways.extend(ways_of(text, &indexed));
+    }
+}
+
+/// How the facets of a query are counted.
+fn ways_of(text: &str, source: &TestSource<'_>) -> Vec<Way> {
+    let clock = || 0;
+    let costs = Costs::new(&clock);
+    let options = ExecuteOptions {
+        costs: Some(&costs),
+        ..ExecuteOptions::default()
+    };
+    run_bound(&bound(text, "{}").unwrap(), source, &options).unwrap();
+    let steps = costs.into_steps();
+    let all = [Way::Counts, Way::Lists, Way::Documents];
+    let is_used = |way: &Way| steps.iter().any(|step| step.what.ends_with(way.text()));
+    all.into_iter().filter(is_used).collect()
+}
+
+#[test]
+fn facets_count_what_documents_say() {
+    let mut ways = BTreeSet::new();
+    (0..100).for_each(|seed| check_facets(seed, &mut ways));
+    assert_eq!(ways.len(), 3, "{ways:?}");
 }
 
 #[test]
