@@ -120,6 +120,8 @@ fn queries() -> Vec<TextQuery> {
     vec![
         search("rain", false),
         search("rain moon x yellow", false),
+        search("one one three", false),
+        lucene("rain^3 (moon OR castle jam)^0.5"),
         search("rain moon the", true),
         search("\"rain moon\"", false),
         search("\"rain the moon\" two", true),
@@ -157,6 +159,7 @@ fn texts_are_found_and_ranked_as_the_model_has_it() {
             check_occurrences(&reader, &model, seed);
             check_queries(&reader, &model, seed);
             check_scores(&reader, &model, &mut random, seed);
+            check_ranks(&reader, &model, &mut random, seed);
         }
         let mut batch = Batch::new();
         model
@@ -300,6 +303,47 @@ fn check_scores(reader: &Reader<'_>, model: &Model, random: &mut Rng, seed: u64)
         let expected = ranked(&|entry| (expected[&entry] * 1e9).round());
         assert_eq!(found, expected, "seed {seed}: {query:?}");
     }
+}
+
+/// The best in one walk are the first of all by their scores.
+fn check_ranks(reader: &Reader<'_>, model: &Model, random: &mut Rng, seed: u64) {
+    let field = reader.field("Text").unwrap();
+    let excluded = model.keys().filter(|_| random.below(10) == 0);
+    let excluded = EntrySet::from_ascending(excluded.map(|entry| EntryId(*entry)));
+    let mut ranked_queries = 0;
+    for query in queries() {
+        let mut statistics = TextStatistics::default();
+        let none = EntrySet::new();
+        reader
+            .add_statistics(field, &query, &none, &mut statistics)
+            .unwrap();
+        let budget = &mut Budget::unlimited();
+        let found = reader.text(field, &query, budget).unwrap();
+        let found = found.certain().and_not(&excluded);
+        let mut scores = Scores::new(&found);
+        reader
+            .add_scores(field, &query, &statistics, &found, 2.0, budget, &mut scores)
+            .unwrap();
+        let mut all: Vec<(EntryId, f64)> = found
+            .iter()
+            .map(|entry| (entry, scores.get(entry)))
+            .collect();
+        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        for wanted in [0, 1, 7, 70, 5_000] {
+            let first = &all[..wanted.min(all.len())];
+            assert_eq!(scores.best(wanted), first, "seed {seed}: {query:?}");
+            let ranked = reader
+                .rank(field, &query, &statistics, &excluded, (wanted, 2.0), budget)
+                .unwrap();
+            assert_eq!(ranked.is_some(), reader.ranks(field, &query));
+            if let Some(ranked) = ranked {
+                ranked_queries += 1;
+                assert_eq!(ranked.best, first, "seed {seed}: {query:?}");
+                assert_eq!(ranked.total, found.len(), "seed {seed}: {query:?}");
+            }
+        }
+    }
+    assert!(ranked_queries > 15, "most of these are on words");
 }
 
 /// BM25 over all texts, one by one.

@@ -153,9 +153,14 @@ fn full_text_places_facets_and_terms_have_their_steps() {
         &database,
         "from Songs where search(Title, 'sand') order by score()",
     );
-    assert_eq!(search.of("look up in the index", "Found"), 3);
-    assert_eq!(search.of("score the matches", "Found"), 3);
-    assert_eq!(search.of("order by score(), by sorting", "Found"), 3);
+    assert_eq!(search.of("score the words, keep the best", "Found"), 3);
+    let both = analyze(
+        &database,
+        "from Songs where search(Title, 'sand') and Year > 1 order by score()",
+    );
+    assert_eq!(both.of("look up in the index", "Found"), 3);
+    assert_eq!(both.of("score the matches", "Found"), 3);
+    assert_eq!(both.of("order by score(), by sorting", "Found"), 3);
     let point = "spatial.point(Lat, Lng)";
     let places = analyze(
         &database,

@@ -85,19 +85,7 @@ fn look_up<S: Source>(
     options: &ExecuteOptions<'_>,
 ) -> Result<IndexMatches, QueryError> {
     let predicate = &plan.query.predicate;
-    let (changed, tail) = match index.rows {
-        IndexRows::Documents => options.measured(
-            || match index.is_cut {
-                false => "evaluate changes that the index has not seen".into(),
-                true => "take out what was deleted since".into(),
-            },
-            "changes",
-            |(changed, _): &(EntrySet, EntrySet)| Some(changed.len()),
-            || evaluate_changes(plan, index, source, options),
-        )?,
-        // Their numbers are not those of documents: what changed is known to the index alone.
-        IndexRows::Entries { .. } | IndexRows::Results => (EntrySet::new(), EntrySet::new()),
-    };
+    let (changed, tail) = changes(plan, index, source, options)?;
     let mut found = match index.reader {
         None => Matches::none(),
         Some(reader) => {
@@ -137,7 +125,29 @@ fn look_up<S: Source>(
     })
 }
 
-/// Numbers whose entries no longer count, and those of them that match now.
+/// Numbers whose entries no longer count because the documents changed after the index saw them,
+/// and those of them that match now.
+pub(super) fn changes<S: Source>(
+    plan: &Plan<'_>,
+    index: &IndexAccess<'_, S::Pages>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+) -> Result<(EntrySet, EntrySet), QueryError> {
+    match index.rows {
+        IndexRows::Documents => options.measured(
+            || match index.is_cut {
+                false => "evaluate changes that the index has not seen".into(),
+                true => "take out what was deleted since".into(),
+            },
+            "changes",
+            |(changed, _): &(EntrySet, EntrySet)| Some(changed.len()),
+            || evaluate_changes(plan, index, source, options),
+        ),
+        // Their numbers are not those of documents: what changed is known to the index alone.
+        IndexRows::Entries { .. } | IndexRows::Results => Ok((EntrySet::new(), EntrySet::new())),
+    }
+}
+
 fn evaluate_changes<S: Source>(
     plan: &Plan<'_>,
     index: &IndexAccess<'_, S::Pages>,

@@ -16,6 +16,7 @@ mod buffer;
 mod candidates;
 mod index_set;
 mod ordered;
+mod ranked;
 mod rows;
 mod score;
 mod walk;

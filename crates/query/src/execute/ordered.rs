@@ -1,7 +1,8 @@
 //! Matches in the order of `order by`.
 //!
-//! Three ways: by the numbers alone (`random`), by walking what is in order already (`walk`), or by
-//! the sort values of all matches, of which only the best are kept in memory.
+//! Four ways: by the numbers alone (`random`), by walking what is in order already (`walk`), by
+//! scores while matches are found (`ranked`), or by the sort values of all matches, of which only the
+//! best are kept in memory.
 
 use std::cmp::Ordering;
 
@@ -11,7 +12,7 @@ use jackdaw_storage::PageRead;
 use super::candidates::collect;
 use super::index_set::{IndexMatches, index_matches};
 use super::rows::Rows;
-use super::{ExecuteOptions, score, walk};
+use super::{ExecuteOptions, ranked, score, walk};
 use crate::error::QueryError;
 use crate::fields::{IndexField, places_of};
 use crate::order::{Computed, Distance, OrderKey, OrderSource, SortValue, compare_rows};
@@ -28,6 +29,9 @@ pub(super) fn stream<S: Source>(
     options: &ExecuteOptions<'_>,
     rows: &mut Rows<'_, S>,
 ) -> Result<Option<u64>, QueryError> {
+    if let Some(total) = ranked::stream(plan, source, options, rows)? {
+        return Ok(Some(total));
+    }
     let matches = match plan.access {
         Access::Index => index_matches(plan, source, options)?,
         _ => {
@@ -71,9 +75,13 @@ pub(super) fn stream<S: Source>(
             || format!("{}, by sorting", plan.order_text()),
             "matches",
             |_| Some(total),
-            || {
-                let order = &plan.query.order;
-                best_rows(order, &matches.result, wanted, source, options, &computed)
+            || match (plan.query.order.as_slice(), &computed.scores) {
+                ([key], Some(scores)) if *key == OrderKey::score() => {
+                    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+                    let best = scores.best(wanted).into_iter();
+                    Ok(best.map(|(entry, _)| entry.into()).collect())
+                }
+                (order, _) => best_rows(order, &matches.result, wanted, source, options, &computed),
             },
         )?;
         rows.set_scores(computed.scores, parts);

@@ -56,15 +56,7 @@ pub(super) fn scores<S: Source>(
         Some(_) => found.stale.clone(),
         None => found.result.clone(),
     };
-    let store = match changed.is_empty() {
-        true => index_in_memory(plan, source, options, &changed)?,
-        false => options.measured(
-            || "make an index in memory of what no index has seen".into(),
-            "documents",
-            |_| Some(changed.len()),
-            || index_in_memory(plan, source, options, &changed),
-        )?,
-    };
+    let store = index_in_memory(plan, source, options, &changed)?;
     let memory = IndexReader::open(&store)?;
     let mut scoring = Scoring {
         source,
@@ -84,7 +76,24 @@ pub(super) fn scores<S: Source>(
 }
 
 /// An index of the fields of the condition over some documents.
-fn index_in_memory<S: Source>(
+pub(super) fn index_in_memory<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+    numbers: &EntrySet,
+) -> Result<MemoryStore, QueryError> {
+    if numbers.is_empty() {
+        return Ok(MemoryStore::new());
+    }
+    options.measured(
+        || "make an index in memory of what no index has seen".into(),
+        "documents",
+        |_| Some(numbers.len()),
+        || fill_index(plan, source, options, numbers),
+    )
+}
+
+fn fill_index<S: Source>(
     plan: &Plan<'_>,
     source: &S,
     options: &ExecuteOptions<'_>,

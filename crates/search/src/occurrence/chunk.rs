@@ -112,7 +112,36 @@ impl<'a> ChunkItems<'a> {
         self.take().map(Some).ok_or(SHORT)
     }
 
+    /// The next entry and its frequency. Positions are not looked at: whoever counts does not mix
+    /// this with [`next_item`](Self::next_item).
+    #[inline]
+    pub(crate) fn next_count(&mut self) -> Result<Option<(u64, u32)>, Malformed> {
+        if self.left == 0 {
+            return match self.frequencies.is_empty() {
+                true => Ok(None),
+                false => Err(Malformed("a chunk of occurrences goes on behind its end")),
+            };
+        }
+        self.left -= 1;
+        let (entry, frequency, _) = self.take_head().ok_or(SHORT)?;
+        Ok(Some((entry, frequency)))
+    }
+
     fn take(&mut self) -> Option<Item<'a>> {
+        let (entry, frequency, len_bytes) = self.take_head()?;
+        let len_bytes = usize::try_from(len_bytes).ok()?;
+        let (positions, rest) = self.positions.split_at_checked(len_bytes)?;
+        self.positions = rest;
+        Some(Item {
+            entry,
+            frequency,
+            positions,
+        })
+    }
+
+    /// Entry, frequency and the bytes of its positions.
+    #[inline]
+    fn take_head(&mut self) -> Option<(u64, u32, u64)> {
         let gap = match std::mem::take(&mut self.is_first) {
             true => 0,
             false => varint::take(&mut self.frequencies)?,
@@ -120,14 +149,8 @@ impl<'a> ChunkItems<'a> {
         let entry = self.next.checked_add(gap)?;
         self.next = entry.checked_add(1)?;
         let frequency = u32::try_from(varint::take(&mut self.frequencies)?).ok()?;
-        let len_bytes = usize::try_from(varint::take(&mut self.frequencies)?).ok()?;
-        let (positions, rest) = self.positions.split_at_checked(len_bytes)?;
-        self.positions = rest;
-        (frequency > 0).then_some(Item {
-            entry,
-            frequency,
-            positions,
-        })
+        let len_bytes = varint::take(&mut self.frequencies)?;
+        (frequency > 0).then_some((entry, frequency, len_bytes))
     }
 }
 
@@ -161,6 +184,12 @@ mod tests {
             assert_eq!(reader.next_item().unwrap(), Some(item));
         }
         assert_eq!(reader.next_item().unwrap(), None);
+        let mut reader = ChunkItems::open(7, &bytes).unwrap();
+        for item in items {
+            let count = reader.next_count().unwrap();
+            assert_eq!(count, Some((item.entry, item.frequency)));
+        }
+        assert_eq!(reader.next_count().unwrap(), None);
         let mut positions = Vec::new();
         items[0].decode_positions(&mut positions).unwrap();
         items[1].decode_positions(&mut positions).unwrap();

@@ -27,7 +27,7 @@ const CHUNK_BYTES_MAX: usize = 1_900;
 const CHUNK_BYTES_MIN: usize = 600;
 
 /// What stands between a term and the first entry of a chunk, with that entry.
-const CHUNK_SUFFIX_BYTES: usize = 9;
+pub(super) const CHUNK_SUFFIX_BYTES: usize = 9;
 
 /// New occurrences of a term in one entry, or none any more.
 #[derive(Clone, Debug)]

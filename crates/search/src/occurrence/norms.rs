@@ -133,11 +133,17 @@ fn within(entry: u64) -> usize {
     usize::try_from(entry % BLOCK_ENTRIES as u64).unwrap_or(0)
 }
 
+/// Blocks kept at hand: those of the entries of a window of 4,096, for walks side by side.
+const BLOCKS_KEPT: usize = 4;
+
+/// A block: its number, how many of its first entries are left out, and the norms of the others.
+type KnownBlock<'t> = (u64, usize, &'t [u8]);
+
 /// Reads norms of a field; best in ascending order of entries.
 pub(crate) struct Norms<'t, P: PageRead + ?Sized> {
     tree: Option<Tree<'t, P>>,
     field: FieldId,
-    block: Option<(u64, usize, &'t [u8])>,
+    blocks: [Option<KnownBlock<'t>>; BLOCKS_KEPT],
 }
 
 impl<'t, P: PageRead + ?Sized> Norms<'t, P> {
@@ -145,34 +151,46 @@ impl<'t, P: PageRead + ?Sized> Norms<'t, P> {
         Norms {
             tree,
             field,
-            block: None,
+            blocks: [None; BLOCKS_KEPT],
         }
     }
 
     /// Number of tokens of an entry, rounded; `None` when it has no text.
     pub(crate) fn length(&mut self, entry: EntryId) -> Result<Option<u32>, IndexError> {
-        let number = entry.0 >> BLOCK_BITS;
-        let (skipped, norms) = match self.block {
+        let norm = self.norm(entry.0)?;
+        Ok((norm > 0).then(|| length_of(norm)))
+    }
+
+    /// The byte of an entry; 0 when it has no text.
+    #[inline]
+    pub(crate) fn norm(&mut self, entry: u64) -> Result<u8, IndexError> {
+        let number = entry >> BLOCK_BITS;
+        let kept = usize::try_from(number % BLOCKS_KEPT as u64).unwrap_or(0);
+        let (skipped, norms) = match self.blocks[kept] {
             Some((known, skipped, norms)) if known == number => (skipped, norms),
             _ => {
-                let key = block_key(self.field, number);
-                let stored = match &self.tree {
-                    Some(tree) => tree.get(&key)?,
-                    None => None,
-                };
-                let (skipped, norms) = match stored {
-                    Some(block) => read_block(block).at(NORMS_TREE, &key)?,
-                    None => (0, &[][..]),
-                };
-                self.block = Some((number, skipped, norms));
+                let (skipped, norms) = self.read(number)?;
+                self.blocks[kept] = Some((number, skipped, norms));
                 (skipped, norms)
             }
         };
-        let norm = within(entry.0)
+        let norm = within(entry)
             .checked_sub(skipped)
             .and_then(|at| norms.get(at));
-        let norm = norm.copied().filter(|norm| *norm > 0);
-        Ok(norm.map(length_of))
+        Ok(norm.copied().unwrap_or(0))
+    }
+
+    #[inline(never)]
+    fn read(&self, number: u64) -> Result<(usize, &'t [u8]), IndexError> {
+        let key = block_key(self.field, number);
+        let stored = match &self.tree {
+            Some(tree) => tree.get(&key)?,
+            None => None,
+        };
+        match stored {
+            Some(block) => read_block(block).at(NORMS_TREE, &key),
+            None => Ok((0, &[])),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod entry_terms;
 mod lookup;
 mod places;
 mod range;
+mod rank;
 mod score;
 mod text;
 mod walk;
@@ -23,6 +24,7 @@ use jackdaw_storage::{PageRead, Tree};
 pub use budget::Budget;
 pub use entry_terms::TermsOfEntry;
 pub use range::Verdict;
+pub use rank::Ranked;
 pub use score::{Scores, TextStatistics, idf};
 pub use walk::{Direction, TermKind, TermWalk, WalkedTerm};
 

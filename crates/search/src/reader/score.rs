@@ -21,10 +21,11 @@ use jackdaw_storage::PageRead;
 
 use super::IndexReader;
 use super::budget::Budget;
+use super::rank::Best;
 use crate::EntryId;
 use crate::catalog::FieldId;
 use crate::error::IndexError;
-use crate::occurrence::Norms;
+use crate::occurrence::{Norms, length_of};
 use crate::set::EntrySet;
 use crate::term::Term;
 use crate::text::{Phrase, TextQuery};
@@ -54,13 +55,27 @@ impl TextStatistics {
     }
 
     fn weight(&self, frequency: u32, length: u32) -> f64 {
+        let frequency = f64::from(frequency);
+        frequency / (frequency + self.slowness(length))
+    }
+
+    /// How slowly further occurrences raise the score in a text of this length.
+    fn slowness(&self, length: u32) -> f64 {
         let average = self.tokens as f64 / self.entries.max(1) as f64;
         let relative = match average > 0.0 {
             true => f64::from(length) / average,
             false => 1.0,
         };
-        let frequency = f64::from(frequency);
-        frequency / (frequency + K1 * (1.0 - B + B * relative))
+        K1 * (1.0 - B + B * relative)
+    }
+
+    /// The slowness for every norm.
+    pub(super) fn slowness_by_norm(&self) -> Box<[f64; 256]> {
+        let mut table = Box::new([0.0; 256]);
+        for (norm, slowness) in (0..=u8::MAX).zip(table.iter_mut()) {
+            *slowness = self.slowness(length_of(norm));
+        }
+        table
     }
 }
 
@@ -104,7 +119,36 @@ impl Scores {
 
     /// Adds to the scores of all entries of a set.
     pub fn add_all(&mut self, set: &EntrySet, score: f64) {
-        set.iter().for_each(|entry| self.add(entry, score));
+        let mut at = 0;
+        set.iter()
+            .for_each(|entry| self.add_from(&mut at, entry.0, score));
+    }
+
+    /// Adds to the score of an entry at or behind the place `at`, and moves that to it: cheap for
+    /// entries that ascend.
+    fn add_from(&mut self, at: &mut usize, entry: u64, score: f64) {
+        let rest = &self.entries[*at..];
+        let mut step = 1;
+        while rest.get(step).is_some_and(|found| *found < entry) {
+            step *= 2;
+        }
+        let low = step / 2;
+        let reach = &rest[low.min(rest.len())..rest.len().min(step + 1)];
+        *at += low + reach.partition_point(|found| *found < entry);
+        if self.entries.get(*at) == Some(&entry) {
+            self.scores[*at] += score;
+        }
+    }
+
+    /// The `wanted` best entries with their scores, the best first; of equal ones the least entry
+    /// first.
+    #[must_use]
+    pub fn best(&self, wanted: usize) -> Vec<(EntryId, f64)> {
+        let mut best = Best::new(wanted);
+        for (entry, score) in self.entries.iter().zip(&self.scores) {
+            best.push(*entry, *score);
+        }
+        best.finish()
     }
 
     /// The score of an entry; 0 when it is not one of these.
@@ -112,6 +156,19 @@ impl Scores {
     pub fn get(&self, entry: EntryId) -> f64 {
         let at = self.entries.binary_search(&entry.0);
         at.map_or(0.0, |at| self.scores[at])
+    }
+}
+
+impl FromIterator<(EntryId, f64)> for Scores {
+    /// The scores of entries in any order, each of which comes once.
+    fn from_iter<I: IntoIterator<Item = (EntryId, f64)>>(scores: I) -> Scores {
+        let mut scores: Vec<(EntryId, f64)> = scores.into_iter().collect();
+        scores.sort_unstable_by_key(|(entry, _)| *entry);
+        let (entries, scores) = scores
+            .iter()
+            .map(|(entry, score)| (entry.0, *score))
+            .unzip();
+        Scores { entries, scores }
     }
 }
 
@@ -246,26 +303,37 @@ impl<P: PageRead + ?Sized> Scorer<'_, '_, P> {
         scores: &mut Scores,
     ) -> Result<(), IndexError> {
         let weight = factor * self.statistics.idf(term);
+        let slowness = self.statistics.slowness_by_norm();
         let mut norms = Norms::new(self.reader.norms, self.field);
         let mut walk = self.reader.occurrences(self.field, term);
-        let mut wanted = within.iter();
-        let mut found = walk.next_occurrence()?;
-        let mut next = wanted.next();
-        while let (Some(occurrence), Some(entry)) = (&found, next) {
+        let mut at = 0;
+        let mut add = |(entry, frequency): (u64, u32)| -> Result<(), IndexError> {
+            let frequency = f64::from(frequency);
+            let slowness = slowness[usize::from(norms.norm(entry)?)];
+            let score = weight * (frequency / (frequency + slowness));
+            scores.add_from(&mut at, entry, score);
+            Ok(())
+        };
+        if self.reader.count(self.field, Term::Text(term))? < within.len() {
+            let mut probe = within.probe();
+            while let Some(found) = walk.next_count()? {
+                budget.spend()?;
+                if probe.contains(found.0) {
+                    add(found)?;
+                }
+            }
+            return Ok(());
+        }
+        let mut found = None;
+        for entry in within {
             budget.spend()?;
-            match occurrence.entry().cmp(&entry) {
-                std::cmp::Ordering::Less => found = walk.seek(entry)?,
-                std::cmp::Ordering::Greater => {
-                    wanted = within.iter_from(occurrence.entry());
-                    next = wanted.next();
-                }
-                std::cmp::Ordering::Equal => {
-                    let length = norms.length(entry)?.unwrap_or(0);
-                    let score = self.statistics.weight(occurrence.frequency(), length);
-                    scores.add(entry, weight * score);
-                    found = walk.next_occurrence()?;
-                    next = wanted.next();
-                }
+            if found.is_none_or(|(found, _)| found < entry.0) {
+                found = walk.seek_count(entry.0)?;
+            }
+            match found {
+                None => break,
+                Some(found) if found.0 == entry.0 => add(found)?,
+                Some(_) => {}
             }
         }
         Ok(())

@@ -323,9 +323,15 @@ fn check_scores(seed: u64) {
             format!("from C where {condition} or exists(Missing) order by score(), id()")
         })
         .collect();
-    let requirements = texts
-        .iter()
-        .filter_map(|text| bound(text, "{}").unwrap().index_requirement());
+    let words: Vec<String> = (0..4)
+        .map(|_| {
+            let (field, word) = (random.pick(&FIELDS), random.pick(&["a", "abc", "10", "et"]));
+            format!("from C where search({field}, 'ab {word}') order by score()")
+        })
+        .collect();
+    let requirements = texts.iter().chain(&words);
+    let requirements =
+        requirements.filter_map(|text| bound(text, "{}").unwrap().index_requirement());
     let requirement = requirements.reduce(|mut all, next| {
         all.merge(&next.fields);
         all
@@ -352,6 +358,24 @@ fn check_scores(seed: u64) {
             (found.ids(), scores)
         });
         assert_eq!(rows[0], rows[1], "seed {seed}: {text}");
+    }
+    for text in &words {
+        // Explained scores are those of all matches, which are sorted then.
+        let page = random.pick(&["", " limit 3", " limit 4 offset 2"]);
+        let explained = format!("{text} include explanations(){page}");
+        let text = &format!("{text}{page}");
+        for index in [(&early, &early_reader), (&late, &late_reader)] {
+            let source = TestSource {
+                database: &database,
+                index: Some(index),
+            };
+            let (all, best) = (run(&explained, "{}", &source), run(text, "{}", &source));
+            let (all, best) = (all.unwrap(), best.unwrap());
+            let rows = |result: &TestResult| result.rows.root().to_json();
+            assert_eq!(rows(&best), rows(&all), "seed {seed}: {text}");
+            let totals = [&best, &all].map(|result| result.outcome.total_results);
+            assert_eq!(totals[0], totals[1], "seed {seed}: {text}");
+        }
     }
 }
 
