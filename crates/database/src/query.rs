@@ -419,6 +419,7 @@ fn view<'q>(
             entries: Some(entries.map_err(source_error)?),
             reader,
             indexed_up_to,
+            version: pages.id().0,
             is_cut: false,
             definition,
         });
@@ -433,6 +434,7 @@ fn view<'q>(
         entries: None,
         reader,
         indexed_up_to,
+        version: pages.id().0,
         is_cut,
         definition,
     })

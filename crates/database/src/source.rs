@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use jackdaw_document::{Document, DocumentBuf};
 use jackdaw_query::{
-    BoxError, Costs, DocumentNumber, Etag, FieldPath, IndexAccess, IndexField, IndexRows,
-    IndexSchema, Numbers, Scope, SeriesEntry, Source, StoredDocument,
+    BoxError, ColumnAccess, Costs, DocumentNumber, Etag, FieldPath, IndexAccess, IndexField,
+    IndexRows, IndexSchema, Numbers, Scope, SeriesEntry, Source, StoredDocument,
 };
 use jackdaw_search::{EntryId, IndexReader};
 use jackdaw_storage::ReadTransaction;
@@ -29,6 +29,8 @@ pub(crate) struct IndexView<'q> {
     pub(crate) entries: Option<StaticView<'q>>,
     pub(crate) reader: Option<IndexReader<'q, ReadTransaction>>,
     pub(crate) indexed_up_to: Etag,
+    /// The transaction that the reader is of.
+    pub(crate) version: u64,
     /// Changes behind the position are left out: the result is said to be stale.
     pub(crate) is_cut: bool,
 }
@@ -230,6 +232,10 @@ impl Source for DatabaseSource<'_> {
             has_open_fields: view.reader.is_none() || view.fields.is_empty(),
             reader: view.reader.as_ref(),
             indexed_up_to: view.indexed_up_to,
+            columns: Some(ColumnAccess {
+                columns: &view.index.columns,
+                version: view.version,
+            }),
             is_cut: view.is_cut,
         })
     }

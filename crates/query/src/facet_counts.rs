@@ -11,10 +11,11 @@
 //! Threads: one.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jackdaw_search::{
-    Budget, Direction, EntryId, EntrySet, IndexReader, SetBuilder, StoredTerm,
-    TEXT_BYTES_WHOLE_MAX, TermKind,
+    Budget, Column, Direction, EntryId, EntrySet, IndexReader, SetBuilder, StoredTerm,
+    TEXT_BYTES_WHOLE_MAX, Term, TermKind,
 };
 use jackdaw_storage::PageRead;
 
@@ -51,6 +52,8 @@ pub(crate) enum Way {
     Counts,
     /// The lists of the terms or ranges, within the matches.
     Lists,
+    /// Which term each match has, of those in memory.
+    Column,
     /// Each document is read.
     Documents,
 }
@@ -61,6 +64,7 @@ impl Way {
         match self {
             Way::Counts => "by the counts of its terms",
             Way::Lists => "by the lists of the index",
+            Way::Column => "by a column in memory",
             Way::Documents => "by documents",
         }
     }
@@ -68,7 +72,12 @@ impl Way {
 
 impl Facet {
     /// The way that takes the least.
-    pub(crate) fn way<S: Source>(&self, matched: &Matched, source: &S) -> Result<Way, QueryError> {
+    pub(crate) fn way<S: Source>(
+        &self,
+        matched: &Matched,
+        source: &S,
+        options: &ExecuteOptions<'_>,
+    ) -> Result<Way, QueryError> {
         let index = source.index();
         let Some((index, reader)) = index
             .as_ref()
@@ -94,11 +103,38 @@ impl Facet {
         };
         let term_count = reader.field_info(id).term_count();
         let entry_count = reader.exists_count(id)?.max(term_count);
-        let by_lists = term_count * TERM_NANOS + entry_count * ENTRY_NANOS;
-        match by_lists <= matched.count.saturating_mul(DOCUMENT_NANOS) {
+        let by_terms = term_count * TERM_NANOS;
+        let by_column = by_terms + matched.count.saturating_mul(ENTRY_NANOS);
+        let by_lists = by_terms + entry_count * ENTRY_NANOS;
+        let by_documents = matched.count.saturating_mul(DOCUMENT_NANOS);
+        if is_terms
+            && by_column < by_lists.min(by_documents)
+            && self.column(index, reader, matched, options)?.is_some()
+        {
+            return Ok(Way::Column);
+        }
+        match by_lists <= by_documents {
             true => Ok(Way::Lists),
             false => Ok(Way::Documents),
         }
+    }
+
+    /// The column of the terms that are counted, when there is one and entries have one term each.
+    fn column<P: PageRead + ?Sized>(
+        &self,
+        index: &IndexAccess<'_, P>,
+        reader: &IndexReader<'_, P>,
+        matched: &Matched,
+        options: &ExecuteOptions<'_>,
+    ) -> Result<Option<Arc<Column>>, QueryError> {
+        let (FacetKind::Terms(field), Some(columns)) = (&self.kind, index.columns) else {
+            return Ok(None);
+        };
+        let Some(id) = reader.field(&field.name()) else {
+            return Ok(None);
+        };
+        let column = columns.read(reader, (id, TermKind::Text), matched.count, options)?;
+        Ok(column.filter(|column| column.is_single()))
     }
 
     /// Counts the matches.
@@ -128,8 +164,15 @@ impl Facet {
             source,
             options,
         };
+        let column = match (way, &index) {
+            (Way::Column, Some(index)) => self.column(index, reader, matched, options)?,
+            _ => None,
+        };
         match &self.kind {
-            FacetKind::Terms(field) => counting.add_terms(field, &mut tallies)?,
+            FacetKind::Terms(field) => match column.and_then(|column| column.count(&known)) {
+                Some(counts) => counting.add_counts(field, &counts, &known, &mut tallies)?,
+                None => counting.add_terms(field, &mut tallies)?,
+            },
             FacetKind::Ranges(ranges) => {
                 for (slot, (range, _)) in ranges.iter().enumerate() {
                     let count = counting.count_range(range, &known)?;
@@ -199,6 +242,42 @@ impl<S: Source> Counting<'_, S> {
             }
         }
         self.add_long_terms(field, &cut.finish(), tallies)
+    }
+
+    /// Names the terms of a column of texts that were counted, and counts the nulls.
+    fn add_counts(
+        &self,
+        field: &IndexField,
+        counts: &[u32],
+        known: &EntrySet,
+        tallies: &mut Tallies<'_>,
+    ) -> Result<(), QueryError> {
+        let Some(id) = self.reader.field(&field.name()) else {
+            return Ok(());
+        };
+        let nulls = self
+            .reader
+            .term_within(id, Term::Null, known)?
+            .certain()
+            .len();
+        if nulls > 0 {
+            tallies.add_to_null(nulls)?;
+        }
+        let mut terms = self
+            .reader
+            .terms(id, TermKind::Text, Direction::Ascending)?;
+        for (visited, count) in (1_u64..).zip(counts) {
+            if visited.is_multiple_of(CHECK_TERMS) {
+                self.options.check()?;
+            }
+            let Some(term) = terms.next_term()? else {
+                break;
+            };
+            if let (StoredTerm::Text(text), 1..) = (term.term()?, *count) {
+                tallies.add_to_term(&text.to_text(), u64::from(*count))?;
+            }
+        }
+        Ok(())
     }
 
     /// Counts the terms of which the index keeps a beginning, by the documents that have some.

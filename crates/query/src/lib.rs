@@ -53,6 +53,6 @@ pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, PlaceTest, Predicate, TermsTest, Test, Written};
 pub use project::{ProjectionBehavior, write_document};
 pub use source::{
-    ChangeVector, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope, SeriesEntry,
-    Source, StoredDocument,
+    ChangeVector, ColumnAccess, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope,
+    SeriesEntry, Source, StoredDocument,
 };

@@ -110,6 +110,11 @@ impl OrderKey {
         }
     }
 
+    /// Whether it is the score alone, the best first.
+    pub(crate) fn is_best_first(&self) -> bool {
+        self.source == OrderSource::Score && !self.descending
+    }
+
     /// The field an index can order by.
     pub(crate) fn index_field(&self) -> Option<IndexField> {
         match &self.source {

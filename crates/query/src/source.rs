@@ -13,14 +13,16 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use jackdaw_base::lowercase::lowercase_char;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{Document, DocumentBuf};
-use jackdaw_search::{EntryId, IndexReader};
+use jackdaw_search::{Budget, Column, Columns, EntryId, FieldId, IndexReader, TermKind};
 use jackdaw_storage::PageRead;
 
-use crate::error::BoxError;
+use crate::error::{BoxError, QueryError};
+use crate::execute::ExecuteOptions;
 use crate::fields::IndexField;
 
 /// Collection of documents that name none.
@@ -293,6 +295,38 @@ pub trait Source {
     fn index(&self) -> Option<IndexAccess<'_, Self::Pages>>;
 }
 
+/// A column is not made for fewer matches than one of so many entries: reading their documents
+/// takes less than walking over all terms.
+const MATCHES_WORTH: u64 = 64;
+
+/// The columns of an index in memory, and which snapshot of it the reader is of.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnAccess<'a> {
+    /// The columns.
+    pub columns: &'a Columns,
+    /// Ascends with every change of the index.
+    pub version: u64,
+}
+
+impl ColumnAccess<'_> {
+    /// The column of a field, for so many matches: when it is there, or worth making.
+    pub(crate) fn read<P: PageRead + ?Sized>(
+        &self,
+        reader: &IndexReader<'_, P>,
+        field: (FieldId, TermKind),
+        match_count: u64,
+        options: &ExecuteOptions<'_>,
+    ) -> Result<Option<Arc<Column>>, QueryError> {
+        let mut budget = match options.interrupt {
+            Some(flag) => Budget::unlimited().interrupted_by(flag),
+            None => Budget::unlimited(),
+        };
+        let is_worth = match_count.saturating_mul(MATCHES_WORTH) >= reader.entry_count();
+        let (columns, version) = (self.columns, self.version);
+        Ok(columns.column(reader, version, field, is_worth, &mut budget)?)
+    }
+}
+
 /// An index and how far it has come.
 pub struct IndexAccess<'a, P: PageRead + ?Sized> {
     /// Its name.
@@ -309,6 +343,8 @@ pub struct IndexAccess<'a, P: PageRead + ?Sized> {
     pub reader: Option<&'a IndexReader<'a, P>>,
     /// Changes up to here are in it.
     pub indexed_up_to: Etag,
+    /// Columns of it that are kept in memory.
+    pub columns: Option<ColumnAccess<'a>>,
     /// Whether the changes behind are too many to be evaluated: [`Source::changed`] leaves them
     /// out.
     pub is_cut: bool,

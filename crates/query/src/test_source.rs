@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{DocumentBuf, Limits};
-use jackdaw_search::{Batch, EntryId, IndexReader, IndexWriter, MemoryStore};
+use jackdaw_search::{Batch, Columns, EntryId, IndexReader, IndexWriter, MemoryStore};
 use jackdaw_storage::MemoryPages;
 
 use crate::error::{BoxError, QueryError};
@@ -16,8 +16,8 @@ use crate::fields::{IndexField, add_terms};
 use crate::parameters::Parameters;
 use crate::plan::plan;
 use crate::source::{
-    ChangeVector, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope, SeriesEntry,
-    Source, StoredDocument,
+    ChangeVector, ColumnAccess, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope,
+    SeriesEntry, Source, StoredDocument,
 };
 use crate::syntax::parse;
 use crate::{BoundQuery, bind};
@@ -136,6 +136,7 @@ pub(crate) struct TestIndex {
     scope: Scope,
     fields: Vec<IndexField>,
     indexed_up_to: Etag,
+    columns: Columns,
 }
 
 impl TestIndex {
@@ -164,6 +165,7 @@ impl TestIndex {
             scope,
             fields: fields.to_vec(),
             indexed_up_to: etag,
+            columns: Columns::new(1 << 20),
         }
     }
 
@@ -283,6 +285,10 @@ impl Source for TestSource<'_> {
             has_open_fields: false,
             reader: Some(reader),
             indexed_up_to: index.indexed_up_to,
+            columns: Some(ColumnAccess {
+                columns: &index.columns,
+                version: 1,
+            }),
             is_cut: false,
         })
     }

@@ -40,8 +40,8 @@ pub use options::FieldOptions;
 pub use place::{Coordinate, Place, Relation, Shape};
 pub use posting::Postings;
 pub use reader::{
-    Budget, Direction, IndexReader, Ranked, Scores, TermKind, TermWalk, TermsOfEntry,
-    TextStatistics, Verdict, WalkedTerm, idf,
+    Budget, Column, Columns, Direction, IndexReader, Ranked, Scores, TermKind, TermWalk,
+    TermsOfEntry, TextStatistics, Verdict, WalkedTerm, idf,
 };
 pub use set::{EntrySet, Iter as EntrySetIter, Probe, SetBuilder};
 pub use store::{IndexRead, IndexWrite, MemoryStore};

@@ -11,7 +11,7 @@ use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_io::Vfs;
 use jackdaw_query::Etag;
-use jackdaw_search::IndexReader;
+use jackdaw_search::{Columns, IndexReader};
 use jackdaw_storage::{
     Environment, OpenError as StorageOpenError, Options, ReadTransaction, StorageError,
 };
@@ -23,6 +23,10 @@ use super::statics::{
 use crate::changes::{Hub, IndexNews, Target};
 use crate::directory::Directory;
 use crate::error::{OpenError, ReadError, WriteError};
+
+/// Most memory of the columns that an index keeps for orders and facets: four bytes for each entry
+/// and field, so eight million of them.
+const COLUMNS_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// Whether an index works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +125,8 @@ pub(crate) struct Index {
     /// Compiled, for a static index that is not broken.
     programs: Option<Arc<Programs>>,
     pub(super) environment: Environment,
+    /// Of its newest snapshot, for queries.
+    pub(crate) columns: Columns,
     progress: Mutex<Progress>,
     moved: Condvar,
     is_stopping: AtomicBool,
@@ -180,6 +186,7 @@ impl Index {
             definition: RwLock::new(Arc::new(definition)),
             programs,
             environment,
+            columns: Columns::new(COLUMNS_BYTES_MAX),
             progress: Mutex::new(progress),
             moved: Condvar::new(),
             is_stopping: AtomicBool::new(false),

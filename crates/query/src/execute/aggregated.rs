@@ -65,7 +65,7 @@ fn run_facets<S: Source>(
     let (mut ids, mut known) = (Vec::new(), HashSet::new());
     for facet in &facets {
         let way = match plan.access {
-            Access::Index => facet.way(&matched, source)?,
+            Access::Index => facet.way(&matched, source, options)?,
             _ => Way::Documents,
         };
         let row = options.measured(

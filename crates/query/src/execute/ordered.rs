@@ -1,8 +1,8 @@
 //! Matches in the order of `order by`.
 //!
 //! Four ways: by the numbers alone (`random`), by walking what is in order already (`walk`), by
-//! scores while matches are found (`ranked`), or by the sort values of all matches, of which only the
-//! best are kept in memory.
+//! scores while matches are found (`ranked`), or by the sort values of all matches, of which only
+//! the best are kept in memory.
 
 use std::cmp::Ordering;
 
@@ -76,7 +76,7 @@ pub(super) fn stream<S: Source>(
             "matches",
             |_| Some(total),
             || match (plan.query.order.as_slice(), &computed.scores) {
-                ([key], Some(scores)) if *key == OrderKey::score() => {
+                ([key], Some(scores)) if key.is_best_first() => {
                     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
                     let best = scores.best(wanted).into_iter();
                     Ok(best.map(|(entry, _)| entry.into()).collect())

@@ -13,7 +13,6 @@ use super::rows::Rows;
 use super::score::index_in_memory;
 use crate::error::QueryError;
 use crate::fields::IndexField;
-use crate::order::OrderKey;
 use crate::plan::{Access, Plan};
 use crate::predicate::{Field, Predicate, TermsTest, Test};
 use crate::source::{IndexAccess, Source};
@@ -28,15 +27,17 @@ pub(super) fn stream<S: Source>(
     options: &ExecuteOptions<'_>,
     rows: &mut Rows<'_, S>,
 ) -> Result<Option<u64>, QueryError> {
-    let is_by_score = plan.query.order == [OrderKey::score()] && plan.access == Access::Index;
-    let wanted = rows.wanted().unwrap_or(u64::MAX);
-    let is_much = wanted.saturating_mul(ROW_BYTES) > options.memory_bytes_max as u64;
+    let is_by_score = match plan.query.order.as_slice() {
+        [key] => key.is_best_first() && plan.access == Access::Index,
+        _ => false,
+    };
     let Some((field, test, factor)) = words_of(&plan.query.predicate, 1.0) else {
         return Ok(None);
     };
-    if !is_by_score || is_much || wanted == 0 || plan.query.has_explanations {
+    let wanted = rows.wanted().filter(|wanted| *wanted > 0);
+    let Some(wanted) = wanted.filter(|_| is_by_score && !plan.query.has_explanations) else {
         return Ok(None);
-    }
+    };
     let index = source.index();
     let Some((index, reader)) = index
         .as_ref()
@@ -47,6 +48,10 @@ pub(super) fn stream<S: Source>(
     let Some(id) = reader.field(&field.name()) else {
         return Ok(None);
     };
+    let row_count = wanted.min(reader.entry_count());
+    if row_count.saturating_mul(ROW_BYTES) > options.memory_bytes_max as u64 {
+        return Ok(None);
+    }
     if !reader.ranks(id, &test.query(reader.field_info(id).options())) {
         return Ok(None);
     }
@@ -99,12 +104,13 @@ impl<S: Source> Words<'_, S> {
         source: &S,
         options: &ExecuteOptions<'_>,
     ) -> Result<Ranked, QueryError> {
-        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
         let mut budget = match options.interrupt {
             Some(flag) => Budget::unlimited().interrupted_by(flag),
             None => Budget::unlimited(),
         };
         let (stale, tail) = changes(self.plan, self.index, source, options)?;
+        let wanted = wanted.min(self.reader.entry_count() + tail.len());
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
         let store = index_in_memory(self.plan, source, options, &stale)?;
         let memory = IndexReader::open(&store)?;
         let name = self.field.name();

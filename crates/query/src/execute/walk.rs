@@ -1,8 +1,9 @@
 //! Ordering by walking what is in order already: the terms of the first key in the index, or the
-//! ids of the database. No value of a document is read, and the walk ends with the page.
+//! ids of the database. No value of a document is read, and the walk ends with the page. Or by a
+//! column of the key's terms, when the index has one in memory.
 //!
-//! Pays when the matches are a large part of the entries; otherwise most terms walked over belong
-//! to entries that do not match, and sorting the matches is cheaper.
+//! A walk pays when the matches are a large part of the entries; otherwise most terms walked over
+//! belong to entries that do not match, and sorting the matches is cheaper.
 //!
 //! Invariants:
 //! - The order is that of `ordered::best_rows`. Texts of which the index keeps only a beginning,
@@ -12,8 +13,8 @@ use std::cmp::Ordering;
 use std::ops::{Bound, ControlFlow};
 
 use jackdaw_search::{
-    Budget, Direction, EntryId, EntrySet, FieldId, IndexReader, StoredTerm, TermKind, TermWalk,
-    WalkedTerm,
+    Budget, Column, Direction, EntryId, EntrySet, FieldId, IndexReader, StoredTerm, TermKind,
+    TermWalk, WalkedTerm,
 };
 use jackdaw_storage::PageRead;
 use rustc_hash::FxHashSet;
@@ -27,8 +28,15 @@ use crate::order::{Computed, OrderKey, OrderSource, SortValue};
 use crate::plan::{Plan, walk_of};
 use crate::source::{IndexRows, Scope, Source};
 
-/// Looks at the interrupt flag once in so many terms.
+/// Looks at the interrupt flag once in so many ids.
 const CHECK_TERMS: u64 = 256;
+
+/// A walk is begun in spite of a column in memory when it is this many times shorter than it has to
+/// be: values that go together with the condition make walks long.
+const NEAR: u64 = 100;
+
+/// Memory of a row that may be among the first: buffers hold twice as many as are wanted.
+const ROW_BYTES: u64 = 64;
 
 /// Gives the first `wanted` matches to `rows` in order; false when walking does not pay.
 pub(super) fn stream<S: Source>(
@@ -50,7 +58,27 @@ pub(super) fn stream<S: Source>(
     let Some(field) = reader.field(&field.name()) else {
         return Ok(false);
     };
-    if !pays(matches.result.len(), reader.entry_count(), wanted) {
+    let (match_count, entry_count) = (matches.result.len(), reader.entry_count());
+    let is_near = pays(match_count, entry_count.saturating_mul(NEAR), wanted);
+    if let ([key], true, false) = (keys, matches.tail.is_empty(), is_near)
+        && wanted.saturating_mul(ROW_BYTES) <= options.memory_bytes_max as u64
+        && let Some(columns) = index.as_ref().and_then(|index| index.columns)
+        && let Some(column) = columns.read(reader, (field, kind), match_count, options)?
+    {
+        let best = options.measured(
+            || format!("{}, by a column in memory", plan.order_text()),
+            "matches",
+            |_| Some(match_count),
+            || Ok::<_, QueryError>(first_of(&column, key, &matches.result, wanted)),
+        )?;
+        for entry in best {
+            if rows.push(entry.into())?.is_break() {
+                break;
+            }
+        }
+        return Ok(true);
+    }
+    if !pays(match_count, entry_count, wanted) {
         return Ok(false);
     }
     let tail = match matches.tail.is_empty() {
@@ -82,6 +110,16 @@ pub(super) fn stream<S: Source>(
         || ordering.give_all(),
     )?;
     Ok(true)
+}
+
+/// The first `wanted` of `set` in the order of a key.
+fn first_of(column: &Column, key: &OrderKey, set: &EntrySet, wanted: u64) -> Vec<EntryId> {
+    let direction = match key.descending {
+        true => Direction::Descending,
+        false => Direction::Ascending,
+    };
+    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+    column.first_of(set, wanted, direction, key.nulls_first)
 }
 
 /// Gives the first `wanted` of `set` to `rows` in the order of their ids, which the database keeps
@@ -220,15 +258,19 @@ impl<S: Source> TermOrder<'_, '_, S> {
             false => Direction::Ascending,
         };
         let mut walk = self.reader.terms(self.field, self.kind, direction)?;
-        let mut visited = 0_u64;
+        let mut budget = match self.options.interrupt {
+            Some(flag) => Budget::unlimited().interrupted_by(flag),
+            None => Budget::unlimited(),
+        };
+        // Most terms are of other entries.
+        let entries = self.entries.clone();
+        let mut entries = entries.probe();
         // A cut text whose entries were taken with those of the texts that begin alike.
         let mut done: Option<Vec<u8>> = None;
         while self.left > 0 {
-            visited += 1;
-            if visited.is_multiple_of(CHECK_TERMS) {
-                self.options.check()?;
-            }
-            let Some(term) = walk.next_term()? else { break };
+            let Some(term) = walk.next_within(&mut entries, &mut budget)? else {
+                break;
+            };
             match term.term()? {
                 StoredTerm::Text(text) if text.is_cut() => {
                     if done.as_deref() == Some(text.as_bytes()) {

@@ -10,6 +10,7 @@
 //! Threads: borrows a snapshot; as shareable as that is.
 
 mod budget;
+mod column;
 mod entry_terms;
 mod lookup;
 mod places;
@@ -22,6 +23,7 @@ mod walk;
 use jackdaw_storage::{PageRead, Tree};
 
 pub use budget::Budget;
+pub use column::{Column, Columns};
 pub use entry_terms::TermsOfEntry;
 pub use range::Verdict;
 pub use rank::Ranked;

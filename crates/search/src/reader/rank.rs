@@ -1,8 +1,8 @@
 //! The best of the entries that have one of some words, without keeping the scores of all.
 //!
-//! Called by query execution for `order by score()`. The lists of the words are walked side by side,
-//! a window of entries at a time; of a window only the entries that are better than the worst of the
-//! best so far are kept.
+//! Called by query execution for `order by score()`. The lists of the words are walked side by
+//! side, a window of entries at a time; of a window only the entries that are better than the worst
+//! of the best so far are kept.
 //!
 //! Invariants:
 //! - Entries, scores and their order are those of [`IndexReader::add_scores`] over all matches: the

@@ -14,6 +14,7 @@ use std::ops::Bound;
 use jackdaw_storage::{Key, PageRead, Range, Tree};
 
 use super::IndexReader;
+use super::budget::Budget;
 use crate::catalog::{FieldId, TERMS_TREE};
 use crate::error::{At, IndexError};
 use crate::posting::{Block, Malformed, Postings, TermValue};
@@ -24,7 +25,7 @@ use crate::term::{StoredTerm, class};
 const FIELD_BYTES: usize = 2;
 
 /// Which terms of a field to walk over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TermKind {
     /// All terms; a number appears as number and as text.
     All,
@@ -92,6 +93,36 @@ impl<'t, P: PageRead + ?Sized> TermWalk<'t, P> {
             value,
             postings: self.postings,
         }))
+    }
+
+    /// The next term that an entry of `set` may have: lists of few entries are looked at, longer
+    /// ones are not. `None` at the end.
+    ///
+    /// # Errors
+    /// [`IndexError::WalkLimit`], [`IndexError::Interrupted`], [`IndexError::Damaged`],
+    /// [`IndexError::Storage`].
+    pub fn next_within(
+        &mut self,
+        set: &mut Probe<'_>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<WalkedTerm<'_, 't, P>>, IndexError> {
+        while let Some((key, value)) = self.next_entry()? {
+            budget.spend()?;
+            let value = TermValue::parse(value);
+            if let Ok(TermValue::Inline { entries, count }) = &value
+                && set.count(&entries[..*count]) == 0
+            {
+                continue;
+            }
+            key.copy_to(&mut self.key);
+            let value = value.at(TERMS_TREE, &self.key)?;
+            return Ok(Some(WalkedTerm {
+                key: &self.key,
+                value,
+                postings: self.postings,
+            }));
+        }
+        Ok(None)
     }
 
     /// Adds the entries of the next term to a set without putting its key together; false at the
@@ -176,7 +207,7 @@ impl<'t, P: PageRead + ?Sized> WalkedTerm<'_, 't, P> {
     }
 
     /// Calls `visit` with the entries, some at a time.
-    fn visit_blocks(&self, visit: &mut impl FnMut(&[u64])) -> Result<(), IndexError> {
+    pub(super) fn visit_blocks(&self, visit: &mut impl FnMut(&[u64])) -> Result<(), IndexError> {
         match &self.value {
             TermValue::Inline { entries, count } => visit(&entries[..*count]),
             TermValue::Small(chunk) => {

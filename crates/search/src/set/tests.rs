@@ -57,7 +57,8 @@ proptest! {
     fn look_ups_and_skips_agree(a in entries(), probe in 0..70_000_u64, skip in 0..12_000_usize) {
         let set = to_set(&a);
         prop_assert_eq!(set.contains(EntryId(probe)), a.contains(&probe));
-        let asked: Vec<u64> = (probe..probe + 200).chain(a.iter().copied()).chain([probe]).collect();
+        let near = probe..probe + 200;
+        let asked: Vec<u64> = near.chain(a.iter().copied()).chain([probe]).collect();
         let expected = asked.iter().filter(|entry| a.contains(entry)).count() as u64;
         prop_assert_eq!(set.probe().count(&asked), expected);
         prop_assert_eq!(set.first().map(|entry| entry.0), a.first().copied());

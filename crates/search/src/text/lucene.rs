@@ -1,8 +1,9 @@
 //! The query syntax of Lucene, for one field: `lucene(field, text)`.
 //!
 //! Executed: words with `*` and `?`, `"phrases"` with `~slop`, `word~`, `word~0.7` (a similarity)
-//! and `word~2` (from 1 on, a number of edits), `[a TO b]` and `{a TO b}`, `/expressions/`, `AND OR NOT && || !`, `+` and `-`, groups, `^boost`, `\`
-//! before a character that would mean something. Refused: names of other fields.
+//! and `word~2` (from 1 on, a number of edits), `[a TO b]` and `{a TO b}`, `/expressions/`,
+//! `AND OR NOT && || !`, `+` and `-`, groups, `^boost`, `\` before a character that would mean
+//! something. Refused: names of other fields.
 //!
 //! Invariants:
 //! - Nesting is bounded; time is linear in the text.

@@ -444,7 +444,7 @@ fn ways_of(text: &str, source: &TestSource<'_>) -> Vec<Way> {
     };
     run_bound(&bound(text, "{}").unwrap(), source, &options).unwrap();
     let steps = costs.into_steps();
-    let all = [Way::Counts, Way::Lists, Way::Documents];
+    let all = [Way::Counts, Way::Lists, Way::Column, Way::Documents];
     let is_used = |way: &Way| steps.iter().any(|step| step.what.ends_with(way.text()));
     all.into_iter().filter(is_used).collect()
 }
@@ -453,7 +453,7 @@ fn ways_of(text: &str, source: &TestSource<'_>) -> Vec<Way> {
 fn facets_count_what_documents_say() {
     let mut ways = BTreeSet::new();
     (0..100).for_each(|seed| check_facets(seed, &mut ways));
-    assert_eq!(ways.len(), 3, "{ways:?}");
+    assert_eq!(ways.len(), 4, "{ways:?}");
 }
 
 #[test]
