@@ -9,6 +9,7 @@
 )]
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -63,6 +64,49 @@ fn content(transaction: &ReadTransaction) -> BTreeMap<Vec<u8>, Vec<u8>> {
         .map(|entry| entry.unwrap())
         .map(|(key, value)| (key.to_vec(), value.to_vec()))
         .collect()
+}
+
+/// Keys of a range over 2,000, with a flush after the first step from either end.
+fn keys_beside_a_flush(is_from_behind: bool) -> Vec<Vec<u8>> {
+    let environment = open(&SimVfs::new(1));
+    let mut transaction = environment.begin_write().unwrap();
+    let mut tree = transaction.tree_mut("t").unwrap();
+    for number in 0..2_000 {
+        tree.put(format!("key-{number:04}").as_bytes(), &[1; 50])
+            .unwrap();
+    }
+    transaction.commit().unwrap();
+    let snapshot = environment.read().unwrap();
+    let tree = snapshot.tree("t").unwrap().expect("it was written");
+    let (low, high) = (b"key-0500", b"key-1500");
+    let bounds = (Bound::Included(&low[..]), Bound::Excluded(&high[..]));
+    let mut range = tree.range(bounds).unwrap();
+    let mut keys = Vec::new();
+    loop {
+        let next = match is_from_behind {
+            true => range.next_back(),
+            false => range.next(),
+        };
+        let Some(entry) = next else {
+            return keys;
+        };
+        keys.push(entry.unwrap().0.to_vec());
+        if keys.len() == 1 {
+            // The pages of the snapshot move from memory to the data file.
+            environment.flush().unwrap();
+            assert!(environment.statistics().pages_flushed > 10);
+        }
+    }
+}
+
+#[test]
+fn a_range_keeps_its_bounds_when_a_flush_moves_its_pages() {
+    let expected: Vec<Vec<u8>> = (500..1_500)
+        .map(|number| format!("key-{number:04}").into_bytes())
+        .collect();
+    assert_eq!(keys_beside_a_flush(false), expected);
+    let backwards: Vec<Vec<u8>> = expected.into_iter().rev().collect();
+    assert_eq!(keys_beside_a_flush(true), backwards);
 }
 
 #[test]

@@ -7,6 +7,8 @@
 //!   path changes.
 //! - In a walk `front` is a slot not given out yet and `back` is one past such a slot. The walk is
 //!   over when they meet in a leaf, so no key is compared on the way.
+//! - Leaves are told apart by number: a flush may move a page between two visits, from scratch
+//!   memory to the data file, and then the same leaf has two addresses.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -124,7 +126,7 @@ pub(crate) struct Position<'t, N> {
     /// Branch pages from the root down, with the slot taken in each.
     path: [Option<(&'t Page, usize)>; DEPTH_MAX],
     path_len: usize,
-    leaf: &'t Page,
+    leaf: PageNumber,
     pub(crate) node: N,
     /// May be one past the last.
     pub(crate) slot: usize,
@@ -157,7 +159,7 @@ impl<'t, N: NodeView<'t>> Position<'t, N> {
         Ok(Some(Position {
             path,
             path_len,
-            leaf,
+            leaf: leaf.number(),
             node,
             slot,
             is_exact,
@@ -212,8 +214,9 @@ impl<'t, N: NodeView<'t>> Position<'t, N> {
             self.path[level] = Some((page, slot));
             let child = pages.page(node.child(slot))?;
             let path = &mut self.path[level + 1..self.path_len];
-            self.leaf = descend::<N, P>(pages, path, child, target)?;
-            self.node = N::open_leaf(self.leaf)?;
+            let leaf = descend::<N, P>(pages, path, child, target)?;
+            self.leaf = leaf.number();
+            self.node = N::open_leaf(leaf)?;
             self.slot = 0;
             return Ok(true);
         }
@@ -298,7 +301,7 @@ impl<'t, P: PageRead + ?Sized, N: NodeView<'t>> Walk<'t, P, N> {
     #[inline]
     fn close_if_met(&mut self) {
         if let Some((front, back)) = &self.ends
-            && std::ptr::eq(front.leaf, back.leaf)
+            && front.leaf == back.leaf
             && front.slot >= back.slot
         {
             self.ends = None;
