@@ -38,15 +38,23 @@ pub fn changes(number: u64) -> impl Iterator<Item = Change> {
     others.chain([last])
 }
 
-/// What an environment holds after transactions 1 to `number`.
-pub fn content_after(number: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let mut content = BTreeMap::new();
-    for change in (1..=number).flat_map(changes) {
+/// What an environment holds: values by key.
+pub type Content = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Does to `content` what transaction `number` does.
+pub fn apply(content: &mut Content, number: u64) {
+    for change in changes(number) {
         match change.value {
             Some(value) => content.insert(change.key, value),
             None => content.remove(&change.key),
         };
     }
+}
+
+/// What an environment holds after transactions 1 to `number`.
+pub fn content_after(number: u64) -> Content {
+    let mut content = Content::new();
+    (1..=number).for_each(|number| apply(&mut content, number));
     content
 }
 
@@ -63,6 +71,11 @@ impl TestDirectory {
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path)?;
         Ok(TestDirectory(path))
+    }
+
+    /// Leaves it where it is, for somebody to look at.
+    pub fn keep(mut self) {
+        self.0 = PathBuf::new();
     }
 }
 

@@ -1,7 +1,8 @@
-//! A real server process that a test starts, kills and starts again.
+//! The program `jackdaw` as tests start it, and a real server process that a test starts, kills and
+//! starts again.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -13,34 +14,53 @@ pub struct Server {
     pub url: String,
 }
 
+/// The binary, which `cargo xtask test slow` builds beside the test that runs.
+///
+/// # Errors
+/// When it is missing.
+pub fn jackdaw() -> Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let folder = own.parent().and_then(Path::parent);
+    let binary = folder
+        .context("the test lies in no folder")?
+        .join("jackdaw");
+    ensure!(
+        binary.exists(),
+        "{} is missing: use `cargo xtask test slow`",
+        binary.display()
+    );
+    Ok(binary)
+}
+
 impl Server {
-    /// Starts the binary on a free port with its data in `data`. The binary lies where
-    /// `cargo xtask test slow` builds it, beside the test that runs.
+    /// Starts the binary on a free port with its data in `data`.
     ///
     /// # Errors
     /// When it is missing, or ends before it listens.
     pub fn start(data: &Path) -> Result<Server> {
-        let own = std::env::current_exe()?;
-        let folder = own.parent().and_then(Path::parent);
-        let binary = folder
-            .context("the test lies in no folder")?
-            .join("jackdaw");
-        ensure!(
-            binary.exists(),
-            "{} is missing: use `cargo xtask test slow`",
-            binary.display()
-        );
-        let mut child = Command::new(binary)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(data)
-            .stdout(Stdio::piped())
-            .spawn()?;
+        let mut command = Command::new(jackdaw()?);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        Server::start_by(command.arg(data))
+    }
+
+    /// Starts a server by a command that ends as `jackdaw serve`.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_by(command: &mut Command) -> Result<Server> {
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
         // Nothing more is read: the server says nothing after this that would fill the pipe.
         let output = child.stdout.take().context("its output is not piped")?;
         let mut lines = BufReader::new(output).lines();
         let url = lines.find_map(|line| Some(line.ok()?.strip_prefix("Clients: ")?.to_owned()));
         let url = url.context("the server ended before it said where it listens")?;
         Ok(Server { child, url })
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Ends it as a failing machine would, with SIGKILL.

@@ -2,7 +2,10 @@
 //! when it was acknowledged.
 //!
 //! Transaction `n` sets `last` to `n` and writes or deletes keys that depend on `n` alone, so that
-//! `tests/kill.rs` can tell what an environment with `n` transactions holds.
+//! `tests/kill.rs` and `tests/syscall_kill.rs` can tell what an environment with `n` transactions
+//! holds. Without a number of transactions it writes until it is killed; with one it closes the
+//! environment after them. `alone` flushes on the writing thread: then all system calls that change
+//! files are in one order.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "its output is what it is run for")]
 
@@ -13,17 +16,19 @@ use anyhow::{Context, Result};
 use jackdaw_io::RealVfs;
 use jackdaw_storage::{Environment, Options};
 
+const USAGE: &str = "slow-writer DIRECTORY [TRANSACTIONS] [alone]";
+
 fn main() -> Result<()> {
-    let directory = std::env::args()
-        .nth(1)
-        .context("usage: slow-writer DIRECTORY")?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (directory, rest) = arguments.split_first().context(USAGE)?;
+    let count = rest.first().map_or(Ok(u64::MAX), |text| text.parse());
     // Small limits: flushes and new journal files come often.
     let options = Options {
-        background_flush: true,
+        background_flush: rest.get(1).is_none_or(|word| word != "alone"),
         ..Options::small()
     };
     let environment = Environment::open(RealVfs::new(), Path::new(&directory), options)?;
-    loop {
+    for _ in 0..count.context(USAGE)? {
         let mut transaction = environment.begin_write()?;
         let number = transaction.id().0;
         let mut tree = transaction.tree_mut("t")?;
@@ -37,4 +42,5 @@ fn main() -> Result<()> {
         println!("{number}");
         std::io::stdout().flush()?;
     }
+    Ok(())
 }

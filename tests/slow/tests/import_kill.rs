@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use jackdaw_cli::demo::DemoArchive;
 use jackdaw_io::RealVfs;
+use jackdaw_slow_tests::server::jackdaw;
 use jackdaw_slow_tests::{TestDirectory, mix};
 use jackdaw_storage::{Environment, Options};
 
@@ -18,21 +19,8 @@ const ALBUMS: u64 = 100_000;
 const KILLS: u64 = 3;
 const SEED: u64 = 7;
 
-/// The binary, which `cargo xtask test slow` builds beside this test.
-fn jackdaw() -> Command {
-    let own = std::env::current_exe().unwrap();
-    let folder = own.parent().and_then(Path::parent).unwrap();
-    let binary = folder.join("jackdaw");
-    assert!(
-        binary.exists(),
-        "{} is missing: use `cargo xtask test slow`",
-        binary.display()
-    );
-    Command::new(binary)
-}
-
 fn import(archive: &Path, data: &Path) -> Command {
-    let mut command = jackdaw();
+    let mut command = Command::new(jackdaw().unwrap());
     command
         .args(["import", "freedb"])
         .arg(archive)
@@ -45,7 +33,7 @@ fn import(archive: &Path, data: &Path) -> Command {
 }
 
 fn export(data: &Path, to: &Path) {
-    let mut command = jackdaw();
+    let mut command = Command::new(jackdaw().unwrap());
     command
         .args(["export", "--database", "music", "--data"])
         .arg(data)

@@ -23,9 +23,9 @@ cargo xtask test [--budget-seconds N] [-p PACKAGE]...
 cargo xtask test slow
 cargo xtask test crash [--seed N] [--seeds N] [--images N] [--failure-seeds N]
                        [--isolation-seconds N] [--kills N] [--server-kills N] [--albums N]
-                       [--redis-kills N]
-                       [--history-seconds N]
+                       [--redis-kills N] [--history-seconds N] [--syscall-kills N]
 cargo xtask crash      the same
+cargo xtask crash --soak-minutes N
 cargo xtask test race
 cargo xtask test clients [python|node|jvm]... [--scenario PART]
 cargo xtask test redis
@@ -36,14 +36,19 @@ Builds the workspace with its tests, then runs every test of the fast suite, pri
 summaries, the ten slowest tests and the running time after the build, and fails when a test fails
 or when the running time is over the budget (60 s).
 
-slow runs everything in tests/slow: whatever takes longer than a fast test may.
+slow runs everything in tests/slow: whatever takes longer than a fast test may; beside the parts of
+crash the program `jackdaw check` on flipped bits (JACKDAW_FLIPS, JACKDAW_FLIP_SEED), and a backup
+under load with restores of its end and of two times.
 crash runs the proof suites, on the simulated disk unless said otherwise, and prints their totals:
 random histories with crashes (--seeds of them, from --seed on), power loss at every moment of
 scripts (--images), every operation of the disk failing in turn (--failure-seeds), mistakes planted
 on purpose until each is found, concurrent clients whose reads have to have a serial order
 (--isolation-seconds); then, on the real disk, a writer killed with SIGKILL again and again
 (--kills), a server killed under sixteen clients (--server-kills), the same with every answer
-checked for an order that explains it (--history-seconds), an import killed three times (--albums).
+checked for an order that explains it (--history-seconds), an import killed three times (--albums),
+a writer killed at chosen system calls (--syscall-kills, with strace).
+With --soak-minutes alone: a database under a mixed load of four clients, with long snapshots and
+backups, whose answers have to be right and whose memory and files may not grow.
 race runs every interleaving of the lock-free pieces (loom); two minutes.
 redis runs examples/python/redis_keys.py with redis-py, and redis-cli, against the Redis server.
 clients runs the suites of tests/clients against one server, with RavenDB's official clients for

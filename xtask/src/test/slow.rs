@@ -16,6 +16,7 @@ const CRASH_TESTS: &[&str] = &[
     "kill",
     "redis_kill",
     "server_kill",
+    "syscall_kill",
 ];
 /// Arguments of `crash` and the variables by which the tests take them.
 const VARIABLES: &[(&str, &str)] = &[
@@ -24,7 +25,11 @@ const VARIABLES: &[(&str, &str)] = &[
     ("--redis-kills", "JACKDAW_REDIS_KILLS"),
     ("--albums", "JACKDAW_IMPORT_ALBUMS"),
     ("--history-seconds", "JACKDAW_HISTORY_SECONDS"),
+    ("--syscall-kills", "JACKDAW_SYSCALL_KILLS"),
 ];
+
+/// Argument of `crash` that starts the soak, and nothing else.
+const SOAK: &str = "--soak-minutes";
 
 /// # Errors
 /// When a test fails.
@@ -41,6 +46,11 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
 /// # Errors
 /// When a test fails.
 pub(super) fn run_crash(arguments: &[String]) -> Result<()> {
+    if let Some((first, minutes)) = arguments.split_first()
+        && first == SOAK
+    {
+        return run_soak(minutes);
+    }
     let mut variables = Vec::new();
     let mut of_proof = vec!["crash"];
     for pair in arguments.chunks(2) {
@@ -60,6 +70,14 @@ pub(super) fn run_crash(arguments: &[String]) -> Result<()> {
     }
     proof::start(&of_proof)?;
     run_tests(&repository::root(), CRASH_TESTS, &variables)
+}
+
+fn run_soak(minutes: &[String]) -> Result<()> {
+    let [minutes] = minutes else {
+        bail!("{SOAK} wants a number of minutes and nothing beside it");
+    };
+    let cargo = ["run", "--package", PACKAGE, "--bin", "soak", "--"];
+    process::run(process::cargo_in(&repository::root(), &cargo).arg(minutes))
 }
 
 fn run_tests(root: &Path, names: &[&str], variables: &[(&str, &str)]) -> Result<()> {
