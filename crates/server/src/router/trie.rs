@@ -4,18 +4,34 @@
 //! hold literal bytes, `*` for one whole non-empty segment and, only at the end, `$` for the rest
 //! of the path, which may be empty.
 //!
-//! The trie is flattened into a few arrays so that a match touches few cache lines: nodes, label
-//! bytes, first bytes of children, children. A node without wildcard is passed in a loop; only a
-//! node with one recurses, so that the wildcard is tried when the literal leads nowhere.
+//! The trie is flattened into a few arrays so that a match touches few cache lines: nodes with the
+//! beginning of their label, the rest of long labels, first bytes of children, children. A path is
+//! passed in a loop; only a node that has both a child and a wildcard for it recurses, so that the
+//! wildcard is tried when the literal leads nowhere. Labels are compared eight bytes at a time,
+//! letter case left out by a mask.
 //!
 //! Invariants:
-//! - Labels are stored in lower case; children of a node differ in their first byte.
+//! - Labels are stored in lower case; children of a node differ in their first byte, which finds
+//!   them and is not compared again.
 //! - Recursion is as deep as the table has wildcards on one path, whatever the request holds.
 
 use super::verb::{Verb, Verbs};
 
 /// Captures of one pattern; four is twice what the widest known route has.
 const CAPTURES_MAX: usize = 4;
+/// Children from which on a table is faster than looking at each.
+const TABLE_CHILDREN_MIN: usize = 4;
+/// Bytes that can stand in a pattern: ASCII.
+const TABLE_BYTES: usize = 128;
+/// The bit in which letters differ by case.
+const CASE: u8 = 0x20;
+/// Bytes that are compared at a time.
+const WORD_BYTES: usize = 8;
+const SLASHES: u64 = u64::from_le_bytes([b'/'; WORD_BYTES]);
+const LOW_BITS: u64 = u64::from_le_bytes([0x01; WORD_BYTES]);
+const HIGH_BITS: u64 = u64::from_le_bytes([0x80; WORD_BYTES]);
+/// Stands for no byte: in text of UTF-8 there is no such one.
+const NO_BYTE: u8 = 0xff;
 /// Marks an absent node or route.
 const NONE: u32 = u32::MAX;
 
@@ -81,6 +97,7 @@ impl Captures {
         self.count == 0
     }
 
+    #[inline]
     fn push(&mut self, start: usize, end: usize) {
         if self.count < CAPTURES_MAX {
             self.ranges[self.count] = (narrow(start), narrow(end));
@@ -102,10 +119,13 @@ pub struct Match<'r, T> {
 #[derive(Debug)]
 pub struct Router<T> {
     nodes: Vec<Node>,
-    labels: Vec<u8>,
+    /// What labels have beyond their first word.
+    words: Vec<Word>,
     /// First label byte of every child, grouped by parent; parallel to `children`.
     firsts: Vec<u8>,
     children: Vec<u32>,
+    /// For nodes with many children: which of them a byte of a path leads to, counted from 1.
+    tables: Vec<[u8; TABLE_BYTES]>,
     /// Route positions by method, one row per distinct pattern.
     ends: Vec<[u32; Verb::COUNT]>,
     routes: Vec<Route<T>>,
@@ -113,10 +133,16 @@ pub struct Router<T> {
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    label_start: u32,
+    /// The label without its first byte; what does not fit is in `words`.
+    word: Word,
+    words_start: u32,
     label_len: u32,
     children_start: u32,
     children_len: u32,
+    /// Position in `tables`, or `NONE`.
+    table: u32,
+    /// First label byte of the first child, which is the node behind this one.
+    first: u8,
     /// Node after a `*`, or `NONE`.
     segment: u32,
     /// Row of `ends` for a `$` here, or `NONE`.
@@ -145,7 +171,8 @@ impl<T> Router<T> {
         }
         let mut router = Router {
             nodes: Vec::new(),
-            labels: Vec::new(),
+            words: Vec::new(),
+            tables: Vec::new(),
             firsts: Vec::new(),
             children: Vec::new(),
             ends,
@@ -199,19 +226,27 @@ impl<T> Router<T> {
                 if let Some(slot) = self.accept(node.end, search) {
                     return Some(slot);
                 }
-            } else if let Some(child) = self.child(node, path[position]) {
+            } else if let Some(child) = self.child(at, node, path[position]) {
                 if !wildcard {
-                    at = child;
+                    (at, position) = (child, position + 1);
                     continue;
                 }
-                if let Some(slot) = self.walk(child, position, captures, search) {
+                if let Some(slot) = self.walk(child, position + 1, captures, search) {
                     return Some(slot);
                 }
+            } else if node.segment != NONE && node.rest == NONE {
+                // Nothing else is left to try here, so nobody comes back.
+                let end = segment_end(path, position);
+                if end == position {
+                    return None;
+                }
+                captures.push(position, end);
+                (at, position) = (node.segment, end);
+                continue;
             }
-            return if wildcard {
-                self.wildcard(node, position, captures, search)
-            } else {
-                None
+            return match wildcard {
+                true => self.wildcard(node, position, captures, search),
+                false => None,
             };
         }
     }
@@ -224,8 +259,7 @@ impl<T> Router<T> {
         search: &mut Search<'_>,
     ) -> Option<u32> {
         let path = search.path;
-        let length = path[position..].iter().position(|byte| *byte == b'/');
-        let end = length.map_or(path.len(), |length| position + length);
+        let end = segment_end(path, position);
         if node.segment != NONE && end > position {
             let before = captures.count;
             captures.push(position, end);
@@ -239,22 +273,48 @@ impl<T> Router<T> {
         Some(slot)
     }
 
+    #[inline]
     fn pass_label(&self, node: &Node, path: &[u8], position: usize) -> Option<usize> {
-        let label = &self.labels[node.label_start as usize..][..node.label_len as usize];
-        let end = position + label.len();
-        path.get(position..end)?
-            .eq_ignore_ascii_case(label)
-            .then_some(end)
+        let len = node.label_len as usize;
+        if len == 0 {
+            return Some(position);
+        }
+        let end = position + len;
+        if end > path.len() || !node.word.is_at(path, position) {
+            return None;
+        }
+        if len <= WORD_BYTES {
+            return Some(end);
+        }
+        let more = len.div_ceil(WORD_BYTES) - 1;
+        let words = &self.words[node.words_start as usize..][..more];
+        let mut places = words
+            .iter()
+            .zip((position + WORD_BYTES..).step_by(WORD_BYTES));
+        places.all(|(word, at)| word.is_at(path, at)).then_some(end)
     }
 
-    fn child(&self, node: &Node, byte: u8) -> Option<u32> {
+    #[inline]
+    fn child(&self, at: u32, node: &Node, byte: u8) -> Option<u32> {
+        let lower = byte.to_ascii_lowercase();
+        if lower == node.first {
+            return Some(at + 1);
+        }
+        if node.children_len <= 1 {
+            return None;
+        }
         let start = node.children_start as usize;
+        if node.table != NONE {
+            let table = &self.tables[node.table as usize];
+            let slot = usize::from(*table.get(usize::from(byte))?);
+            return Some(self.children[start + slot.checked_sub(1)?]);
+        }
         let firsts = &self.firsts[start..start + node.children_len as usize];
-        let byte = byte.to_ascii_lowercase();
-        let slot = firsts.iter().position(|first| *first == byte)?;
+        let slot = firsts.iter().position(|first| *first == lower)?;
         Some(self.children[start + slot])
     }
 
+    #[inline]
     fn accept(&self, row: u32, search: &mut Search<'_>) -> Option<u32> {
         let row = self.ends.get(row as usize)?;
         let slot = search.verb.map_or(NONE, |verb| row[verb.slot()]);
@@ -268,16 +328,28 @@ impl<T> Router<T> {
     /// Copies a draft node behind the nodes there are and returns its position.
     fn flatten(&mut self, draft: &Draft) -> u32 {
         let at = self.nodes.len();
+        let label = draft.label.get(1..).unwrap_or_default();
+        let mut words = label.chunks(WORD_BYTES).map(Word::new);
         self.nodes.push(Node {
-            label_start: narrow(self.labels.len()),
-            label_len: narrow(draft.label.len()),
+            word: words.next().unwrap_or_default(),
+            words_start: narrow(self.words.len()),
+            label_len: narrow(label.len()),
             children_start: 0,
             children_len: narrow(draft.children.len()),
+            table: NONE,
+            first: draft
+                .children
+                .first()
+                .map_or(NO_BYTE, |child| child.label[0]),
             segment: NONE,
             rest: draft.rest.unwrap_or(NONE),
             end: draft.end.unwrap_or(NONE),
         });
-        self.labels.extend_from_slice(&draft.label);
+        self.words.extend(words);
+        if draft.children.len() >= TABLE_CHILDREN_MIN {
+            self.nodes[at].table = narrow(self.tables.len());
+            self.tables.push(table_of(&draft.children));
+        }
         let children: Vec<u32> = draft
             .children
             .iter()
@@ -292,6 +364,86 @@ impl<T> Router<T> {
         }
         narrow(at)
     }
+}
+
+/// Up to eight bytes of a label.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    bytes: u64,
+    /// Bits that have to be the same: all of the label's, without that of letter case in letters.
+    significant: u64,
+}
+
+impl Word {
+    fn new(label: &[u8]) -> Word {
+        let (mut bytes, mut significant) = ([0; WORD_BYTES], [0; WORD_BYTES]);
+        for (slot, byte) in label.iter().enumerate() {
+            bytes[slot] = *byte;
+            significant[slot] = !mask_of(byte);
+        }
+        Word {
+            bytes: u64::from_le_bytes(bytes),
+            significant: u64::from_le_bytes(significant),
+        }
+    }
+
+    /// Whether it stands in a path that is long enough for it.
+    #[inline]
+    fn is_at(&self, path: &[u8], at: usize) -> bool {
+        (word_at(path, at) ^ self.bytes) & self.significant == 0
+    }
+}
+
+/// The bytes of a path from `at` on, the first of them lowest; zeros behind its end.
+#[inline]
+fn word_at(path: &[u8], at: usize) -> u64 {
+    if let Some(word) = path.get(at..).and_then(<[u8]>::first_chunk) {
+        return u64::from_le_bytes(*word);
+    }
+    match path.last_chunk() {
+        // The last word of the path, without what stands before `at`.
+        Some(last) if at < path.len() => {
+            let before = WORD_BYTES - (path.len() - at);
+            u64::from_le_bytes(*last) >> (u8::BITS as usize * before)
+        }
+        _ => {
+            let rest = path.get(at..).unwrap_or_default();
+            let bytes = rest.iter().rev();
+            bytes.fold(0, |word, byte| word << u8::BITS | u64::from(*byte))
+        }
+    }
+}
+
+/// Where the segment that begins at `position` ends.
+#[inline]
+fn segment_end(path: &[u8], position: usize) -> usize {
+    let mut at = position;
+    while at < path.len() {
+        // A byte that is zero after the exclusive or is a slash; the lowest one is told exactly.
+        let word = word_at(path, at) ^ SLASHES;
+        let found = word.wrapping_sub(LOW_BITS) & !word & HIGH_BITS;
+        if found != 0 {
+            return at + (found.trailing_zeros() / u8::BITS) as usize;
+        }
+        at += WORD_BYTES;
+    }
+    path.len()
+}
+
+fn mask_of(byte: &u8) -> u8 {
+    if byte.is_ascii_alphabetic() { CASE } else { 0 }
+}
+
+/// Which child a byte of a path leads to, in either letter case.
+fn table_of(children: &[Draft]) -> [u8; TABLE_BYTES] {
+    let mut table = [0; TABLE_BYTES];
+    for (slot, child) in (1..).zip(children) {
+        let first = child.label[0];
+        for byte in [first, first ^ mask_of(&first)] {
+            table[usize::from(byte)] = slot;
+        }
+    }
+    table
 }
 
 /// What stays the same during one search, and the best reason for failing so far.

@@ -154,3 +154,48 @@ fn matches_agree_with_a_naive_search() {
         assert_eq!(found, naive(&rows, &path), "{path}");
     }
 }
+
+#[test]
+fn bytes_that_no_pattern_has_lead_nowhere() {
+    let route = |pattern: &'static str| Route {
+        verbs: Verbs::of(&[Verb::Get]),
+        pattern,
+        summary: "",
+        target: (),
+    };
+    let patterns = [
+        "/a/long-literal-of-several-words",
+        "/a/*/b",
+        "/c@d[e]",
+        "/z",
+    ];
+    let router = Router::new(patterns.into_iter().map(route).collect()).unwrap();
+    let finds = |path: &str| router.find(Some(Verb::Get), path).is_ok();
+    for path in [
+        "/A/LONG-literal-OF-several-Words",
+        "/a/x/B",
+        "/C@D[E]",
+        "/Z",
+    ] {
+        assert!(finds(path), "{path}");
+    }
+    // Of each letter, bytes that differ in the bit of letter case or are beyond ASCII.
+    for path in [
+        "",
+        "\0",
+        "/\0",
+        "/a\0",
+        "/z\0",
+        "/z\u{80}",
+        "/\u{17a}",
+        "/c`d[e]",
+        "/c@d{e}",
+        "/c@d[e",
+        "/a/long\rliteral-of-several-words",
+        "/a/long-literal-of-several-word",
+        "/a//b",
+        "/a/x/b/",
+    ] {
+        assert!(!finds(path), "{path:?}");
+    }
+}
