@@ -69,6 +69,22 @@ impl Default for DatabaseOptions {
     }
 }
 
+/// What page versions of the documents take at least: many times what one transaction changes.
+const SCRATCH_BYTES_MIN: usize = 64 << 20;
+/// They may take this part of the memory.
+const SCRATCH_PART_OF_MEMORY: u64 = 4;
+
+impl DatabaseOptions {
+    /// Keeps fewer page versions in memory where there is little of it.
+    #[must_use]
+    pub fn for_memory(mut self, memory_bytes: u64) -> DatabaseOptions {
+        let part = usize::try_from(memory_bytes / SCRATCH_PART_OF_MEMORY).unwrap_or(usize::MAX);
+        let scratch = &mut self.documents.scratch_bytes;
+        *scratch = part.max(SCRATCH_BYTES_MIN).min(*scratch);
+        self
+    }
+}
+
 /// What snapshots and queued operations share with the database.
 pub(crate) struct Core {
     pub(crate) vfs: Arc<dyn Vfs>,

@@ -87,7 +87,7 @@ impl DueClock {
 
 impl Database {
     /// Does what is due by the rule, if it is time to look again; gives how many documents that
-    /// changed. Each transaction changes at most 1,024, and 64 MiB of pages; before each,
+    /// changed. Each transaction changes at most 1,024, and 16 MiB of pages; before each,
     /// `may_go_on` is asked.
     ///
     /// # Errors

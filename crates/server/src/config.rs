@@ -11,6 +11,14 @@ use crate::auth::SecurityDirectory;
 pub const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8080);
 
+/// Largest request body unless told otherwise.
+const BODY_BYTES_MAX: usize = 64 << 20;
+/// A body may take this part of the memory, and all of them together the same: what is made of a
+/// body while it is stored takes up to sixteen times as much.
+const BODY_PART_OF_MEMORY: u64 = 32;
+/// Smallest limit of bodies, however little memory there is.
+const BODY_BYTES_MIN: usize = 1 << 20;
+
 /// When response bodies are compressed for clients that accept gzip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
@@ -46,6 +54,9 @@ pub struct ServerConfig {
     pub public_hosts: Vec<String>,
     /// Largest request body in bytes, before and after decompression. Beyond it: 413.
     pub body_bytes_max: usize,
+    /// Bytes of request bodies that are in memory at a time, small ones left out. Further ones wait
+    /// before they are read, and are answered with 503 after 30 s.
+    pub bodies_bytes_max: usize,
     /// Largest attachment in bytes, which is stored while it arrives. Beyond it: 413.
     pub attachment_bytes_max: u64,
     /// Largest head of a request (line and headers) in bytes. Beyond it: 431.
@@ -92,7 +103,8 @@ impl Default for ServerConfig {
             allow_unprotected_public: false,
             security: None,
             public_hosts: Vec::new(),
-            body_bytes_max: 64 << 20,
+            body_bytes_max: BODY_BYTES_MAX,
+            bodies_bytes_max: 1 << 30,
             attachment_bytes_max: 2 << 30,
             head_bytes_max: 64 << 10,
             header_count_max: 100,
@@ -112,5 +124,16 @@ impl Default for ServerConfig {
             scrub_bytes_per_second: 4 << 20,
             is_in_memory: false,
         }
+    }
+}
+
+impl ServerConfig {
+    /// Bounds bodies by the memory that the server may take.
+    #[must_use]
+    pub fn for_memory(mut self, memory_bytes: u64) -> ServerConfig {
+        let part = usize::try_from(memory_bytes / BODY_PART_OF_MEMORY).unwrap_or(usize::MAX);
+        self.bodies_bytes_max = part.max(BODY_BYTES_MIN).min(self.bodies_bytes_max);
+        self.body_bytes_max = self.body_bytes_max.min(self.bodies_bytes_max);
+        self
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::auth::{Attempts, Gate, Guard, Principal, SecurityError};
 use crate::config::ServerConfig;
-use crate::http::{Admission, Tls};
+use crate::http::{Admission, BodyMemory, Tls};
 use crate::live::Live;
 use crate::router::Router;
 use crate::routes::{self, Operations, Row};
@@ -32,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<Tls>,
     pub(crate) attempts: Attempts,
     pub(crate) admission: Admission,
+    pub(crate) bodies: BodyMemory,
     guard: RwLock<Arc<Guard>>,
     pub(crate) router: Router<Row>,
     /// Turns true when the server stops; long answers end then.
@@ -68,6 +69,7 @@ impl Shared {
             }
         };
         let admission = Admission::new(&config);
+        let bodies = BodyMemory::new(config.bodies_bytes_max);
         let guard = guard_of(&config, tls.as_ref());
         let router = Router::new(routes::table()).expect("a test builds the same table");
         Ok(Shared {
@@ -78,6 +80,7 @@ impl Shared {
             tls,
             attempts: Attempts::default(),
             admission,
+            bodies,
             guard: RwLock::new(Arc::new(guard)),
             router,
             stopping,

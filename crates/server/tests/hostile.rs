@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 mod support;
 
+use jackdaw_server::ServerConfig;
 use support::{Connection, TestServer, config, socket};
 
 const BODY_BYTES_MAX: usize = 64 << 10;
@@ -311,4 +312,67 @@ fn an_address_has_so_many_connections_on_each_port() {
             assert!(started.elapsed() < Duration::from_secs(10));
         }
     }
+}
+
+#[test]
+fn bodies_together_take_no_more_memory_than_they_may() {
+    let mut config = config();
+    config.bodies_bytes_max = 1 << 20;
+    let server = TestServer::start(config);
+    let mut first = server.connect();
+    first.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
+    let head = "PUT /databases/db1/docs?id=a HTTP/1.1\r\nHost: localhost\r\n";
+    // Half of it came, and all of it is counted.
+    let body = document(1 << 20);
+    first.send(format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+    first.send(&body[..body.len() / 2]);
+    let mut growing = server.connect();
+    let chunk = document(200 << 10);
+    let text = format!(
+        "{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n",
+        chunk.len()
+    );
+    // Until the server has read the head of the first.
+    let started = Instant::now();
+    loop {
+        growing.send(text.as_bytes());
+        growing.send(&chunk);
+        growing.send(b"\r\n0\r\n\r\n");
+        let answer = growing.read(false);
+        assert!(started.elapsed() < Duration::from_secs(10));
+        if answer.status == 503 {
+            break assert!(answer.text().contains("memory"), "{}", answer.text());
+        }
+        assert_eq!(answer.status, 201, "{}", answer.text());
+    }
+    // What is small is not concerned, and what is done makes room.
+    assert_eq!(growing.put("/databases/db1/docs?id=b", "{}").status, 201);
+    first.send(&body[body.len() / 2..]);
+    assert_eq!(first.read(false).status, 201);
+    growing.send(text.as_bytes());
+    growing.send(&chunk);
+    growing.send(b"\r\n0\r\n\r\n");
+    assert_eq!(growing.read(false).status, 201);
+    // Packed, it is counted by what it becomes.
+    let zipped = gzip(&vec![b' '; 8 << 20]);
+    let path = "/databases/db1/docs?id=c";
+    let packed = growing.exchange("PUT", path, "Content-Encoding: gzip\r\n", &zipped);
+    assert_eq!(
+        packed.status,
+        500,
+        "alone it may be larger: {}",
+        packed.text()
+    );
+}
+
+#[test]
+fn little_memory_makes_small_limits() {
+    let of = |bytes| {
+        let config = ServerConfig::default().for_memory(bytes);
+        (config.body_bytes_max >> 20, config.bodies_bytes_max >> 20)
+    };
+    assert_eq!(of(16 << 20), (1, 1));
+    assert_eq!(of(256 << 20), (8, 8));
+    assert_eq!(of(4 << 30), (64, 128));
+    assert_eq!(of(u64::MAX), (64, 1_024));
 }

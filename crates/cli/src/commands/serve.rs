@@ -12,7 +12,7 @@ use jackdaw_server::{DEFAULT_LISTEN, Running, SecurityDirectory, Server, ServerC
 use jackdaw_storage::Options;
 
 use super::DEFAULT_DATA;
-use super::target::open_set;
+use super::target::{memory_bytes, open_set};
 use crate::output::numbers::counted;
 use crate::output::say::say;
 
@@ -164,7 +164,7 @@ fn set_in_memory() -> anyhow::Result<DatabaseSet> {
 
 /// What the arguments and the settings of the data directory say.
 fn config(arguments: &ServeArguments) -> anyhow::Result<ServerConfig> {
-    let mut config = ServerConfig::default();
+    let mut config = ServerConfig::default().for_memory(memory_bytes());
     config.public_hosts.clone_from(&arguments.public_hosts);
     config.tcp_listen = arguments.listen_tcp;
     config.scrub_bytes_per_second = u64::from(arguments.scrub) << 20;

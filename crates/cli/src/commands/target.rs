@@ -58,8 +58,17 @@ pub(crate) struct Local {
 
 /// Opens a data directory.
 pub(crate) fn open_set(directory: &Path) -> anyhow::Result<DatabaseSet> {
-    DatabaseSet::open(RealVfs::new(), directory, DatabaseOptions::default())
+    let options = DatabaseOptions::default().for_memory(memory_bytes());
+    DatabaseSet::open(RealVfs::new(), directory, options)
         .with_context(|| format!("cannot open the data directory {}", directory.display()))
+}
+
+/// Memory that this process may take: of the machine, or of its control group.
+pub(crate) fn memory_bytes() -> u64 {
+    let facts = jackdaw_io::system::system_facts();
+    let known = facts.memory_limit_bytes.into_iter();
+    let known = known.chain(facts.memory_total_bytes);
+    known.min().unwrap_or(u64::MAX)
 }
 
 /// The database of that name in a data directory; both are created when they are not there.

@@ -21,11 +21,11 @@ use crate::error::{ReadError, WriteError};
 use crate::flags::Flags;
 use crate::record::RecordHead;
 
-/// Says in metadata that a document is archived.
 /// Changed bytes after which a transaction of due documents ends: what clients write goes into the
 /// same one, and the engine refuses very large ones.
-const CHANGED_BYTES_MAX: usize = 64 << 20;
+const CHANGED_BYTES_MAX: usize = 16 << 20;
 
+/// Says in metadata that a document is archived.
 const ARCHIVED: &str = "@archived";
 /// Bytes of a key: kind, time, document number.
 const KEY_BYTES: usize = 17;

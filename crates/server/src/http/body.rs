@@ -13,6 +13,7 @@ use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
 use hyper::{StatusCode, header};
 
+use super::body_memory::{BodyMemory, BodyPlace};
 use crate::wire::{WireError, kind};
 
 /// Bytes of a refused body that are read all the same, so that the client sees the refusal: a
@@ -21,23 +22,28 @@ pub(super) const DRAIN_BYTES_MAX: usize = 64 << 20;
 /// A client that pauses for so long while its refused body is read waits for the answer.
 const DRAIN_PAUSE: Duration = Duration::from_millis(100);
 
+/// Bytes that are unpacked before the memory for them is asked for.
+const UNPACKED_BYTES: u64 = 64 << 10;
+
 /// Bounds of one body.
 #[derive(Clone, Copy)]
-pub(super) struct BodyLimits {
+pub(super) struct BodyLimits<'m> {
     pub(super) bytes_max: usize,
+    pub(super) memory: &'m BodyMemory,
     pub(super) stall: Duration,
 }
 
 /// Reads the whole body, decompressed when it came as gzip.
 ///
-/// Fails with 413 beyond the limit, 408 when the sender stalls, 415 for an unknown encoding.
+/// Fails with 413 beyond the limit, 408 when the sender stalls, 415 for an unknown encoding, 503
+/// when bodies take all the memory they may. The place is to be kept as long as the body.
 pub(super) async fn read(
     mut incoming: Incoming,
     headers: &HeaderMap,
-    limits: BodyLimits,
-) -> Result<Bytes, WireError> {
+    limits: BodyLimits<'_>,
+) -> Result<(Bytes, BodyPlace), WireError> {
     match collect(&mut incoming, limits).await {
-        Ok(body) => decompress(body, headers, limits).await,
+        Ok((body, place)) => decompress(body, place, headers, limits.bytes_max).await,
         Err(error) => {
             drain(&mut incoming, DRAIN_BYTES_MAX).await;
             Err(error)
@@ -57,11 +63,16 @@ pub(super) async fn drain(incoming: &mut Incoming, bytes_max: usize) {
     }
 }
 
-async fn collect(incoming: &mut Incoming, limits: BodyLimits) -> Result<Bytes, WireError> {
+async fn collect(
+    incoming: &mut Incoming,
+    limits: BodyLimits<'_>,
+) -> Result<(Bytes, BodyPlace), WireError> {
     let announced = incoming.size_hint().lower();
     if announced > limits.bytes_max as u64 {
         return Err(WireError::body_too_large(limits.bytes_max));
     }
+    let place = limits.memory.enter(announced).await;
+    let mut place = place.map_err(|_| crowded())?;
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
     loop {
@@ -78,46 +89,67 @@ async fn collect(incoming: &mut Incoming, limits: BodyLimits) -> Result<Bytes, W
             joined.extend_from_slice(&std::mem::take(&mut first));
             joined.extend_from_slice(&data);
         }
-        if first.len().max(joined.len()) > limits.bytes_max {
+        let len = first.len().max(joined.len());
+        if len > limits.bytes_max {
             return Err(WireError::body_too_large(limits.bytes_max));
         }
+        place.grow(len as u64).map_err(|_| crowded())?;
     }
-    Ok(if joined.is_empty() {
-        first
-    } else {
-        joined.freeze()
-    })
+    let body = match joined.is_empty() {
+        true => first,
+        false => joined.freeze(),
+    };
+    Ok((body, place))
 }
 
 async fn decompress(
     body: Bytes,
+    place: BodyPlace,
     headers: &HeaderMap,
-    limits: BodyLimits,
-) -> Result<Bytes, WireError> {
+    bytes_max: usize,
+) -> Result<(Bytes, BodyPlace), WireError> {
     let encoding = headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
     match encoding {
-        None | Some(b"identity" | b"") => Ok(body),
+        None | Some(b"identity" | b"") => Ok((body, place)),
         Some(b"gzip" | b"x-gzip") => {
-            let inflate = tokio::task::spawn_blocking(move || gunzip(&body, limits.bytes_max));
+            let inflate = tokio::task::spawn_blocking(move || gunzip(&body, place, bytes_max));
             inflate.await.map_err(|_| unreadable("gzip"))?
         }
         Some(other) => Err(unreadable(&String::from_utf8_lossy(other))),
     }
 }
 
-fn gunzip(body: &[u8], bytes_max: usize) -> Result<Bytes, WireError> {
+fn gunzip(
+    body: &[u8],
+    mut place: BodyPlace,
+    bytes_max: usize,
+) -> Result<(Bytes, BodyPlace), WireError> {
     let mut plain = Vec::new();
-    let mut decoder = MultiGzDecoder::new(body).take(bytes_max as u64 + 1);
-    decoder.read_to_end(&mut plain).map_err(|error| {
-        WireError::new(
-            kind::INVALID_DATA,
-            format!("The gzip body is damaged: {error}"),
-        )
-    })?;
-    if plain.len() > bytes_max {
-        return Err(WireError::body_too_large(bytes_max));
+    let mut decoder = MultiGzDecoder::new(body);
+    loop {
+        let mut piece = decoder.by_ref().take(UNPACKED_BYTES);
+        let read = piece.read_to_end(&mut plain).map_err(|error| {
+            WireError::new(
+                kind::INVALID_DATA,
+                format!("The gzip body is damaged: {error}"),
+            )
+        })?;
+        if plain.len() > bytes_max {
+            return Err(WireError::body_too_large(bytes_max));
+        }
+        // Both are there at the same time.
+        let both = body.len() + plain.len();
+        place.grow(both as u64).map_err(|_| crowded())?;
+        if read == 0 {
+            return Ok((Bytes::from(plain), place));
+        }
     }
-    Ok(Bytes::from(plain))
+}
+
+/// Other bodies take what memory there is for them.
+fn crowded() -> WireError {
+    let message = "The server has no memory for this body beside the others: try again later.";
+    WireError::new(kind::TIMEOUT, message).with_status(StatusCode::SERVICE_UNAVAILABLE)
 }
 
 pub(super) fn stalled() -> WireError {

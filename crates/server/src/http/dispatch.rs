@@ -27,6 +27,7 @@ use hyper::{Request, Response, StatusCode, Uri};
 
 use super::admission::Overloaded;
 use super::body::{self, BodyLimits};
+use super::body_memory::BodyPlace;
 use super::chunks::ChunkWriter;
 use super::feed::Feed;
 use super::reply::{Reply, ReplyBody};
@@ -80,6 +81,8 @@ pub(crate) struct Call {
     pub(crate) headers: HeaderMap,
     pub(crate) captures: Captures,
     pub(crate) body: Bytes,
+    /// Counts the body as long as it is there.
+    _place: Option<BodyPlace>,
     /// What the connection proves.
     pub(crate) caller: Caller,
     /// What the route needs of who asks.
@@ -217,6 +220,7 @@ pub(super) async fn answer(
                 headers,
                 captures,
                 body,
+                _place: None,
                 caller,
                 needs: row.needs,
                 principal,
@@ -287,6 +291,7 @@ pub(crate) async fn answer_inner(
                 headers,
                 captures,
                 body,
+                _place: None,
                 caller: outer.caller,
                 needs: row.needs,
                 principal: outer.principal.clone(),
@@ -451,8 +456,19 @@ async fn receive(row: Row, call: Call, mut incoming: Incoming) -> Outcome {
         return run(row, Arc::new(call)).await;
     }
     let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-    let body = body::read(incoming, &call.headers, BodyLimits { bytes_max, stall }).await?;
-    run(row, Arc::new(Call { body, ..call })).await
+    let memory = &call.shared.bodies;
+    let limits = BodyLimits {
+        bytes_max,
+        memory,
+        stall,
+    };
+    let (body, place) = body::read(incoming, &call.headers, limits).await?;
+    let call = Call {
+        body,
+        _place: Some(place),
+        ..call
+    };
+    run(row, Arc::new(call)).await
 }
 
 async fn run(row: Row, call: Arc<Call>) -> Outcome {

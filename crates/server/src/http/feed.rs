@@ -18,14 +18,15 @@ use super::body::{DRAIN_BYTES_MAX, broken, drain, stalled, unreadable};
 use super::dispatch::Ended;
 use crate::wire::{WireError, kind};
 
-/// Most bytes that one piece of gzip may grow to before it is refused: what arrives in one piece is
-/// at most some hundred KiB, and JSON seldom shrinks to less than a fiftieth.
-const INFLATED_BYTES_MAX: usize = 64 << 20;
+/// Bytes of gzip that are unpacked at a time: they grow to a thousand times as many at most.
+const PACKED_BYTES: usize = 1 << 10;
 
 /// The pieces of a body, decompressed.
 pub(crate) struct Feed {
     incoming: Incoming,
     gzip: Option<GzDecoder<Vec<u8>>>,
+    /// What came and was not unpacked yet.
+    packed: Bytes,
     stall: Duration,
     /// Bytes that may still come, before and after decompression.
     left: u64,
@@ -49,6 +50,7 @@ impl Feed {
         Ok(Feed {
             incoming,
             gzip,
+            packed: Bytes::new(),
             stall,
             left: bytes_max,
             bytes_max,
@@ -68,6 +70,10 @@ impl Feed {
             return Err(too_large(self.bytes_max));
         }
         loop {
+            if !self.packed.is_empty() {
+                let plain = self.inflate()?;
+                return self.counted(plain).map(Some);
+            }
             let frame = tokio::time::timeout(self.stall, self.incoming.frame());
             let frame = match &mut self.ended {
                 Some(ended) => tokio::select! {
@@ -80,8 +86,10 @@ impl Feed {
                 return self.finish();
             };
             if let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() {
-                let plain = self.inflate(data)?;
-                return self.counted(plain).map(Some);
+                match self.gzip {
+                    Some(_) => self.packed = data,
+                    None => return self.counted(data).map(Some),
+                }
             }
         }
     }
@@ -91,18 +99,16 @@ impl Feed {
         drain(&mut self.incoming, DRAIN_BYTES_MAX).await;
     }
 
-    fn inflate(&mut self, data: Bytes) -> Result<Bytes, WireError> {
+    /// Unpacks some of what came.
+    fn inflate(&mut self) -> Result<Bytes, WireError> {
+        let data = self.packed.split_to(self.packed.len().min(PACKED_BYTES));
         let Some(gzip) = &mut self.gzip else {
             return Ok(data);
         };
         // Without the flush, what a client has sent so far may stay inside the decoder.
         let written = gzip.write_all(&data).and_then(|()| gzip.flush());
         written.map_err(|error| damaged(&error))?;
-        let plain = std::mem::take(gzip.get_mut());
-        if plain.len() > INFLATED_BYTES_MAX {
-            return Err(WireError::body_too_large(INFLATED_BYTES_MAX));
-        }
-        Ok(Bytes::from(plain))
+        Ok(Bytes::from(std::mem::take(gzip.get_mut())))
     }
 
     fn finish(&mut self) -> Result<Option<Bytes>, WireError> {

@@ -6,6 +6,7 @@
 mod addresses;
 mod admission;
 mod body;
+mod body_memory;
 mod chunks;
 mod dispatch;
 mod feed;
@@ -16,6 +17,7 @@ mod tls;
 
 pub(crate) use addresses::Addresses;
 pub(crate) use admission::Admission;
+pub(crate) use body_memory::BodyMemory;
 pub(crate) use chunks::ChunkWriter;
 pub(crate) use dispatch::{Call, Handler, Outcome, Pending, answer_inner};
 pub(crate) use feed::Feed;
