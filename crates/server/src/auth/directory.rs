@@ -34,8 +34,8 @@ const REGISTRY: &str = "registry.json";
 const SETTINGS: &str = "settings.json";
 const LOCK: &str = "lock";
 
-/// Life of what is made here, in days. Clients refuse server certificates that live longer.
-const SERVER_DAYS: u32 = 397;
+/// Life of what is made here, in days. Scanners and clients want servers' to live less than 366.
+const SERVER_DAYS: u32 = 365;
 const AUTHORITY_DAYS: u32 = 3650;
 /// Life of a client's certificate unless told otherwise, in days.
 pub const CLIENT_DAYS: u32 = 365;

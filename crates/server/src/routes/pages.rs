@@ -78,6 +78,8 @@ fn operation(group: &str, verb: &str, route: &Route<Row>) -> Value {
     };
     let mut responses = json!({ "default": failure("The request was refused or failed.") });
     responses["2XX"] = json!({ "description": "Done." });
+    let absent = "There is no such thing; mostly without a body.";
+    responses["404"] = json!({ "description": absent });
     let mut operation = json!({
         "operationId": operation_id(verb, route.pattern),
         "summary": route.summary,
