@@ -15,7 +15,7 @@ pub const DEFAULT_LISTEN: SocketAddr =
 const BODY_BYTES_MAX: usize = 64 << 20;
 /// A body may take this part of the memory, and all of them together the same: what is made of a
 /// body while it is stored takes up to sixteen times as much.
-const BODY_PART_OF_MEMORY: u64 = 32;
+const BODY_PART_OF_MEMORY: u64 = 64;
 /// Smallest limit of bodies, however little memory there is.
 const BODY_BYTES_MIN: usize = 1 << 20;
 

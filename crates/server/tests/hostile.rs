@@ -372,7 +372,7 @@ fn little_memory_makes_small_limits() {
         (config.body_bytes_max >> 20, config.bodies_bytes_max >> 20)
     };
     assert_eq!(of(16 << 20), (1, 1));
-    assert_eq!(of(256 << 20), (8, 8));
-    assert_eq!(of(4 << 30), (64, 128));
+    assert_eq!(of(256 << 20), (4, 4));
+    assert_eq!(of(8 << 30), (64, 128));
     assert_eq!(of(u64::MAX), (64, 1_024));
 }
