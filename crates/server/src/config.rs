@@ -54,9 +54,11 @@ pub struct ServerConfig {
     pub public_hosts: Vec<String>,
     /// Largest request body in bytes, before and after decompression. Beyond it: 413.
     pub body_bytes_max: usize,
-    /// Bytes of request bodies that are in memory at a time, small ones left out. Further ones wait
-    /// before they are read, and are answered with 503 after 30 s.
+    /// Bytes of request bodies that are in memory at a time, small ones left out. Those that need
+    /// more wait.
     pub bodies_bytes_max: usize,
+    /// How long a body waits for memory. Beyond it: 503.
+    pub bodies_wait_max: Duration,
     /// Largest attachment in bytes, which is stored while it arrives. Beyond it: 413.
     pub attachment_bytes_max: u64,
     /// Largest head of a request (line and headers) in bytes. Beyond it: 431.
@@ -105,6 +107,7 @@ impl Default for ServerConfig {
             public_hosts: Vec::new(),
             body_bytes_max: BODY_BYTES_MAX,
             bodies_bytes_max: 1 << 30,
+            bodies_wait_max: Duration::from_secs(10),
             attachment_bytes_max: 2 << 30,
             head_bytes_max: 64 << 10,
             header_count_max: 100,

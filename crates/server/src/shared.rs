@@ -69,7 +69,7 @@ impl Shared {
             }
         };
         let admission = Admission::new(&config);
-        let bodies = BodyMemory::new(config.bodies_bytes_max);
+        let bodies = BodyMemory::new(config.bodies_bytes_max, config.bodies_wait_max);
         let guard = guard_of(&config, tls.as_ref());
         let router = Router::new(routes::table()).expect("a test builds the same table");
         Ok(Shared {

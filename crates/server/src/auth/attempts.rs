@@ -11,6 +11,8 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::http::subscriber;
+
 /// Failures are counted over so long.
 const WINDOW: Duration = Duration::from_secs(60);
 const OF_ADDRESS_MAX: u32 = 20;
@@ -59,14 +61,14 @@ impl Attempts {
     /// How long somebody has to wait before the next attempt; `None` when they may try.
     pub(crate) fn wait(&self, from: IpAddr, key: &str, now: Instant) -> Option<Duration> {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_address = counts.0.wait(&from, OF_ADDRESS_MAX, now);
+        let of_address = counts.0.wait(&subscriber(from), OF_ADDRESS_MAX, now);
         of_address.max(counts.1.wait(&key.to_owned(), OF_KEY_MAX, now))
     }
 
     /// Counts a failure.
     pub(crate) fn failed(&self, from: IpAddr, key: &str, now: Instant) {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.0.count(from, now);
+        counts.0.count(subscriber(from), now);
         counts.1.count(key.to_owned(), now);
     }
 }

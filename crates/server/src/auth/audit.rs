@@ -60,6 +60,8 @@ struct End {
     head: Head,
     /// The head file says less.
     is_behind: bool,
+    /// A sync failed: nobody knows which lines are on the disk, and a later sync would not tell.
+    is_broken: bool,
     refusals: Refusals,
 }
 
@@ -71,7 +73,9 @@ impl AuditLog {
         let head_path = head::path_of(&path);
         let mut options = OpenOptions::new();
         let mut head_file = private(options.read(true).write(true).truncate(false), &head_path)?;
-        let head = match Head::read(&mut head_file)? {
+        let kept = Head::read(&mut head_file)?;
+        let has_lost_head = kept.is_none() && log.metadata()?.len() > 0;
+        let head = match kept {
             Some(kept) => kept.caught_up(&mut log)?,
             None => Ok(Head::default().advanced(&mut log)?),
         };
@@ -85,12 +89,23 @@ impl AuditLog {
             head_file,
             head,
             is_behind: true,
+            is_broken: false,
             refusals: Refusals::default(),
         };
         let log = AuditLog {
             path,
             end: Mutex::new(end),
         };
+        if has_lost_head {
+            let path = log.path.display();
+            tracing::error!(%path, "the file that counts the lines of the audit log is gone");
+            let mut end = log.lock();
+            let lines = end.head.lines;
+            log.append(
+                &mut end,
+                json!({ "Who": "?", "HeadMissing": true, "Lines": lines }),
+            )?;
+        }
         log.settle(Instant::now())?;
         Ok(log)
     }
@@ -175,7 +190,13 @@ impl AuditLog {
 impl End {
     /// The lines first, then the head that counts them.
     fn make_durable(&mut self) -> std::io::Result<()> {
-        self.log.sync_data()?;
+        if self.is_broken {
+            let what = "the audit log could not be written to the disk: restart the server";
+            return Err(std::io::Error::other(what));
+        }
+        self.log
+            .sync_data()
+            .inspect_err(|_| self.is_broken = true)?;
         self.head.write(&mut self.head_file)?;
         self.is_behind = false;
         Ok(())

@@ -3,7 +3,7 @@
 //! Kept by the two listeners, each for its own connections.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// See the file head.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Addresses {
 
     /// Counts a connection; false when there are too many.
     pub(crate) fn enter(&mut self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
+        let address = subscriber(address);
         if address.is_loopback() && !self.counts_loopback {
             return true;
         }
@@ -38,13 +38,24 @@ impl Addresses {
 
     /// A connection that was let in has ended.
     pub(crate) fn leave(&mut self, address: IpAddr) {
-        let address = address.to_canonical();
+        let address = subscriber(address);
         if let Some(count) = self.counts.get_mut(&address) {
             *count -= 1;
             if *count == 0 {
                 self.counts.remove(&address);
             }
         }
+    }
+}
+
+/// Who has an address: of IPv6, one subscriber has at least the 2^64 addresses of a network.
+pub(crate) fn subscriber(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) if !address.is_loopback() => {
+            let network = address.to_bits() >> 64 << 64;
+            IpAddr::V6(Ipv6Addr::from_bits(network))
+        }
+        address => address,
     }
 }
 
@@ -62,6 +73,11 @@ mod tests {
         assert!(!addresses.enter("::ffff:192.0.2.1".parse().unwrap()));
         addresses.leave(one);
         assert!(addresses.enter(one));
+        let of_network = |host: &str| format!("2001:db8:1:2::{host}").parse::<IpAddr>();
+        let [near, far] = ["1", "ffff:2"].map(|host| of_network(host).unwrap());
+        assert!(addresses.enter(near) && addresses.enter(far) && !addresses.enter(near));
+        addresses.leave(near);
+        addresses.leave(far);
         for address in [one, one, other] {
             addresses.leave(address);
         }

@@ -4,7 +4,7 @@
 //! hold no thread and no transaction.
 
 use std::io::Read;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use flate2::read::MultiGzDecoder;
@@ -12,6 +12,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
 use hyper::{StatusCode, header};
+use tokio::runtime::Handle;
 
 use super::body_memory::{BodyMemory, BodyPlace};
 use crate::wire::{WireError, kind};
@@ -21,6 +22,9 @@ use crate::wire::{WireError, kind};
 pub(super) const DRAIN_BYTES_MAX: usize = 64 << 20;
 /// A client that pauses for so long while its refused body is read waits for the answer.
 const DRAIN_PAUSE: Duration = Duration::from_millis(100);
+
+/// Least bytes a second, after the time that a sender may pause: a slow telephone line.
+const RATE_BYTES_MIN: usize = 4 << 10;
 
 /// Bytes that are unpacked before the memory for them is asked for.
 const UNPACKED_BYTES: u64 = 64 << 10;
@@ -71,12 +75,16 @@ async fn collect(
     if announced > limits.bytes_max as u64 {
         return Err(WireError::body_too_large(limits.bytes_max));
     }
-    let place = limits.memory.enter(announced).await;
-    let mut place = place.map_err(|_| crowded())?;
+    let mut place = limits.memory.enter();
+    let started = Instant::now();
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
     loop {
-        let frame = tokio::time::timeout(limits.stall, incoming.frame());
+        // A pause is borne, a body that hardly moves is not: others may wait for its memory.
+        let came = first.len().max(joined.len());
+        let allowed = limits.stall + Duration::from_secs((came / RATE_BYTES_MIN) as u64);
+        let left = allowed.saturating_sub(started.elapsed()).min(limits.stall);
+        let frame = tokio::time::timeout(left, incoming.frame());
         let Some(frame) = frame.await.map_err(|_| stalled())? else {
             break;
         };
@@ -93,7 +101,7 @@ async fn collect(
         if len > limits.bytes_max {
             return Err(WireError::body_too_large(limits.bytes_max));
         }
-        place.grow(len as u64).map_err(|_| crowded())?;
+        place.grow(len as u64).await.map_err(|_| crowded())?;
     }
     let body = match joined.is_empty() {
         true => first,
@@ -139,7 +147,8 @@ fn gunzip(
         }
         // Both are there at the same time.
         let both = body.len() + plain.len();
-        place.grow(both as u64).map_err(|_| crowded())?;
+        let grown = Handle::current().block_on(place.grow(both as u64));
+        grown.map_err(|_| crowded())?;
         if read == 0 {
             return Ok((Bytes::from(plain), place));
         }
@@ -147,7 +156,7 @@ fn gunzip(
 }
 
 /// Other bodies take what memory there is for them.
-fn crowded() -> WireError {
+pub(crate) fn crowded() -> WireError {
     let message = "The server has no memory for this body beside the others: try again later.";
     WireError::new(kind::TIMEOUT, message).with_status(StatusCode::SERVICE_UNAVAILABLE)
 }

@@ -462,7 +462,13 @@ async fn receive(row: Row, call: Call, mut incoming: Incoming) -> Outcome {
         memory,
         stall,
     };
-    let (body, place) = body::read(incoming, &call.headers, limits).await?;
+    let (body, place) = match body::read(incoming, &call.headers, limits).await {
+        Ok(read) => read,
+        Err(error) if error.status == StatusCode::SERVICE_UNAVAILABLE => {
+            return Ok(try_later(&call, &error));
+        }
+        Err(error) => return Err(error),
+    };
     let call = Call {
         body,
         _place: Some(place),
@@ -519,7 +525,10 @@ async fn run(row: Row, call: Arc<Call>) -> Outcome {
 
 fn overloaded(call: &Call) -> Reply {
     let message = "The server has more to do than it can: try again in a second.";
-    let error = WireError::new(kind::TIMEOUT, message);
+    try_later(call, &WireError::new(kind::TIMEOUT, message))
+}
+
+fn try_later(call: &Call, error: &WireError) -> Reply {
     let body = error.body(url_of(&call.uri));
     Reply::json(StatusCode::SERVICE_UNAVAILABLE, body).with(header::RETRY_AFTER, "1")
 }

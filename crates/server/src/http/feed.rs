@@ -19,7 +19,7 @@ use super::dispatch::Ended;
 use crate::wire::{WireError, kind};
 
 /// Bytes of gzip that are unpacked at a time: they grow to a thousand times as many at most.
-const PACKED_BYTES: usize = 1 << 10;
+const PACKED_BYTES: usize = 4 << 10;
 
 /// The pieces of a body, decompressed.
 pub(crate) struct Feed {

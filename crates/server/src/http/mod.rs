@@ -15,8 +15,9 @@ mod reply;
 mod stall;
 mod tls;
 
-pub(crate) use addresses::Addresses;
+pub(crate) use addresses::{Addresses, subscriber};
 pub(crate) use admission::Admission;
+pub(crate) use body::crowded;
 pub(crate) use body_memory::BodyMemory;
 pub(crate) use chunks::ChunkWriter;
 pub(crate) use dispatch::{Call, Handler, Outcome, Pending, answer_inner};

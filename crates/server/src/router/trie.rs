@@ -231,9 +231,11 @@ impl<T> Router<T> {
                     (at, position) = (child, position + 1);
                     continue;
                 }
+                let before = captures.count;
                 if let Some(slot) = self.walk(child, position + 1, captures, search) {
                     return Some(slot);
                 }
+                captures.count = before;
             } else if node.segment != NONE && node.rest == NONE {
                 // Nothing else is left to try here, so nobody comes back.
                 let end = segment_end(path, position);

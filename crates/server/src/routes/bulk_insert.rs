@@ -18,14 +18,11 @@ use jackdaw_document::{Limits, Parser};
 use tokio::task::JoinHandle;
 
 use super::{batch, input, writing};
-use crate::http::{Call, Feed, Pending, Reply};
+use crate::http::{Call, Feed, Pending, Reply, crowded};
 use crate::wire::{WireError, kind};
 
 /// JSON text of one batch. Larger ones save nothing more on the journal.
 const BATCH_BYTES: usize = 1 << 20;
-/// Largest single element.
-const ELEMENT_BYTES_MAX: usize = 64 << 20;
-
 /// What has been stored so far.
 #[derive(Clone, Copy, Default)]
 struct Stored {
@@ -58,7 +55,7 @@ async fn insert(call: &Arc<Call>, feed: &mut Feed) -> Result<(), WireError> {
         ..Stored::default()
     };
     let outcome = tokio::select! {
-        outcome = store_all(&database, feed, &mut stored) => outcome,
+        outcome = store_all(call, &database, feed, &mut stored) => outcome,
         () = progress.cancelled() => Err(ended()),
     };
     let Stored {
@@ -84,19 +81,26 @@ fn ended() -> WireError {
 }
 
 async fn store_all(
+    call: &Call,
     database: &Arc<Database>,
     feed: &mut Feed,
     stored: &mut Stored,
 ) -> Result<(), WireError> {
-    let mut elements = Elements::default();
+    let mut elements = Elements::new(call.shared.config.body_bytes_max);
+    let mut place = call.shared.bodies.enter();
     let mut storing: Option<Storing> = None;
+    let mut storing_bytes = 0;
     while !elements.ended {
         let Some(piece) = feed.next().await? else {
             break;
         };
+        let held_bytes = storing_bytes + elements.held_bytes() + piece.len();
+        let grown = place.grow(held_bytes as u64).await;
+        grown.map_err(|_| crowded())?;
         elements.push(&piece)?;
         if elements.ready_bytes() >= BATCH_BYTES && elements.content_left == 0 {
             settle(&mut storing, stored).await?;
+            storing_bytes = elements.ready_bytes();
             storing = Some(store(database, elements.take(), stored.skips_unchanged));
         }
     }
@@ -138,8 +142,9 @@ fn lost() -> WireError {
 }
 
 /// Whole elements: their text, and where each ends.
-#[derive(Default)]
 struct Batch {
+    /// Longest element.
+    element_bytes_max: usize,
     text: Vec<u8>,
     ends: Vec<usize>,
     /// Contents of attachments, and the positions of their elements.
@@ -149,7 +154,7 @@ struct Batch {
 impl Batch {
     fn commands(self) -> Result<Vec<Command>, WireError> {
         let limits = Limits {
-            len_bytes_max: ELEMENT_BYTES_MAX,
+            len_bytes_max: self.element_bytes_max,
             ..Limits::default()
         };
         let (mut parser, mut spare) = (Parser::new(limits), Parser::new(limits));
@@ -172,8 +177,8 @@ impl Batch {
 }
 
 /// Cuts a JSON array into its elements as it arrives.
-#[derive(Default)]
 struct Elements {
+    element_bytes_max: usize,
     ready: Batch,
     /// The beginning of an element that has not ended yet.
     partial: Vec<u8>,
@@ -188,14 +193,44 @@ struct Elements {
     content_left: usize,
 }
 
+impl Batch {
+    fn new(element_bytes_max: usize) -> Batch {
+        Batch {
+            element_bytes_max,
+            text: Vec::new(),
+            ends: Vec::new(),
+            contents: Vec::new(),
+        }
+    }
+}
+
 impl Elements {
+    fn new(element_bytes_max: usize) -> Elements {
+        Elements {
+            element_bytes_max,
+            ready: Batch::new(element_bytes_max),
+            partial: Vec::new(),
+            depth: 0,
+            in_string: false,
+            escaped: false,
+            begun: false,
+            ended: false,
+            content_left: 0,
+        }
+    }
+
+    /// Bytes that are in memory.
+    fn held_bytes(&self) -> usize {
+        self.ready_bytes() + self.partial.len()
+    }
+
     fn ready_bytes(&self) -> usize {
         let contents = self.ready.contents.iter().map(|(_, content)| content.len());
         self.ready.text.len() + contents.sum::<usize>()
     }
 
     fn take(&mut self) -> Batch {
-        std::mem::take(&mut self.ready)
+        std::mem::replace(&mut self.ready, Batch::new(self.element_bytes_max))
     }
 
     fn push(&mut self, piece: &[u8]) -> Result<(), WireError> {
@@ -222,8 +257,8 @@ impl Elements {
         if self.depth > 0 {
             self.partial.extend_from_slice(&piece[start.unwrap_or(0)..]);
         }
-        if self.partial.len() > ELEMENT_BYTES_MAX {
-            return Err(WireError::body_too_large(ELEMENT_BYTES_MAX));
+        if self.partial.len() > self.element_bytes_max {
+            return Err(WireError::body_too_large(self.element_bytes_max));
         }
         Ok(())
     }
@@ -251,8 +286,8 @@ impl Elements {
                 let message = "An attachment of a bulk insert needs its ContentLength.";
                 WireError::new(kind::INVALID_DATA, message)
             })?;
-        if len > ELEMENT_BYTES_MAX {
-            return Err(WireError::body_too_large(ELEMENT_BYTES_MAX));
+        if len > self.element_bytes_max {
+            return Err(WireError::body_too_large(self.element_bytes_max));
         }
         self.ready
             .contents
@@ -326,7 +361,7 @@ mod tests {
     use super::*;
 
     fn cut(text: &str, size: usize) -> Result<Vec<String>, WireError> {
-        let mut elements = Elements::default();
+        let mut elements = Elements::new(1 << 20);
         let mut cut = Vec::new();
         for piece in text.as_bytes().chunks(size) {
             elements.push(piece)?;

@@ -154,3 +154,19 @@ fn strangers_are_counted_and_others_are_told_each_time() {
     assert_eq!(place.text().matches("MoreRefused").count(), 2);
     assert_eq!(place.verify().unwrap().newer, 0);
 }
+
+#[test]
+fn a_head_that_is_gone_is_told_in_the_log() {
+    let place = Place::new("headless");
+    place.open().write(&entry("/a", 200)).unwrap();
+    std::fs::remove_file(head::path_of(&place.path())).unwrap();
+    drop(place.open());
+    assert!(
+        place.text().contains(r#""HeadMissing":true"#),
+        "{}",
+        place.text()
+    );
+    assert_eq!(place.verify().unwrap().lines, 2);
+    drop(place.open());
+    assert_eq!(place.text().matches("HeadMissing").count(), 1);
+}

@@ -76,6 +76,23 @@ fn literals_win_over_segments_and_segments_over_the_rest() {
     check(&router, Verb::Get, "", None);
 }
 
+/// What a branch captured that led nowhere is forgotten.
+#[test]
+fn captures_are_those_of_the_route_that_was_found() {
+    let get = &[Verb::Get][..];
+    let router = table(&[
+        (get, "/a/*/x"),
+        (get, "/*/q/d"),
+        (get, "/s/$"),
+        (get, "/s/x/*/y"),
+    ])
+    .unwrap();
+    check(&router, Verb::Get, "/a/q/x", Some((0, &["q"])));
+    check(&router, Verb::Get, "/a/q/d", Some((1, &["a"])));
+    check(&router, Verb::Get, "/s/x/q/z", Some((2, &["x/q/z"])));
+    check(&router, Verb::Get, "/s/x/q/y", Some((3, &["q"])));
+}
+
 #[test]
 fn a_known_path_with_another_method_is_told_from_an_unknown_path() {
     let router = table(&[(&[Verb::Get, Verb::Put], "/a/*/b")]).unwrap();
