@@ -6,7 +6,8 @@
 //!
 //! Invariants:
 //! - The counts are those of `facets::Tallies::add_documents` over all matches. Documents that
-//!   changed after the index saw them, and texts of which it keeps a beginning, are read.
+//!   changed after the index saw them, and texts of which it keeps a beginning, are read. A static
+//!   index that is behind counts entries of documents that are gone until it has caught up.
 //!
 //! Threads: one.
 
@@ -22,7 +23,7 @@ use jackdaw_storage::PageRead;
 use crate::error::QueryError;
 use crate::execute::{ExecuteOptions, IndexSets, evaluate_entries};
 use crate::facets::{Facet, FacetKind, FacetRow, Tallies};
-use crate::fields::{IndexField, terms_of};
+use crate::fields::{FieldKind, IndexField, terms_of};
 use crate::predicate::Predicate;
 use crate::source::{IndexAccess, IndexRows, Source};
 
@@ -197,8 +198,11 @@ fn knows<P: PageRead + ?Sized>(
     is_alike
         && match index.rows {
             IndexRows::Documents => index.fields.contains(field),
-            // Entries have what was indexed of them, whatever the definition names.
-            IndexRows::Entries { .. } | IndexRows::Results => stored.is_some(),
+            // Entries have what was indexed of them, whatever the definition names. A field that was
+            // not looked up in the definition has other texts of numbers.
+            IndexRows::Entries { .. } | IndexRows::Results => {
+                stored.is_some() && matches!(field.kind, FieldKind::Named(_))
+            }
         }
 }
 

@@ -260,6 +260,20 @@ impl Predicate {
         }
     }
 
+    /// Whether matches can be found by their ids.
+    pub(crate) fn names_ids(&self) -> bool {
+        let conjuncts = match self {
+            Predicate::And(list) => list.as_slice(),
+            single => std::slice::from_ref(single),
+        };
+        conjuncts.iter().any(|conjunct| {
+            let Predicate::Test(Field::Id, test) = conjunct else {
+                return false;
+            };
+            matches!(test, Test::Text(_) | Test::OneOf(_) | Test::Prefix(_))
+        })
+    }
+
     /// Either condition.
     pub(crate) fn or(self, other: Predicate) -> Predicate {
         match (self, other) {

@@ -695,6 +695,33 @@ fn an_index_is_what_one_made_anew_is_after_power_loss() {
     }
 }
 
+/// The second query may take a column of terms in memory, which are not the whole texts here.
+#[test]
+fn a_field_of_full_text_is_ordered_by_its_whole_texts() {
+    let database = open(&SimVfs::new(15));
+    let map = "map('Books', b => ({ Title: b.Title, Kind: b.Kind }))";
+    let fields = r#""Fields":{"Title":{"Indexing":"Search"}}"#;
+    let index = of_maps("Books", &[map], fields);
+    database.put_index(index).unwrap();
+    for (id, title) in [
+        ("b/1", "pear apple"),
+        ("b/2", "apple zebra"),
+        ("b/3", "Banana"),
+    ] {
+        let text = format!(r#"{{"Title":"{title}","Kind":"k"}}"#);
+        store(&database, id, "Books", &text);
+    }
+    let text = "from index 'Books' where Kind = 'k' order by Title select Title limit 2";
+    let first = query(&database, text);
+    assert!(
+        first[0].contains("apple zebra") && first[1].contains("Banana"),
+        "{first:?}"
+    );
+    for _ in 0..3 {
+        assert_eq!(query(&database, text), first);
+    }
+}
+
 #[test]
 fn dynamic_fields_and_nulls_are_found() {
     let database = open(&SimVfs::new(13));

@@ -27,11 +27,12 @@ pub(crate) enum FacetItem {
 }
 
 impl FacetItem {
-    /// The fields whose values or ranges are counted; those of a document are known later.
+    /// The fields that an index can count; those of a setup are known later, and aggregations need
+    /// the documents.
     pub(super) fn fields(&self) -> Vec<IndexField> {
         match self {
-            FacetItem::Facet(facet) => facet.fields(),
-            FacetItem::Setup(_) => Vec::new(),
+            FacetItem::Facet(facet) if facet.aggregations.is_empty() => facet.fields(),
+            FacetItem::Facet(_) | FacetItem::Setup(_) => Vec::new(),
         }
     }
 }

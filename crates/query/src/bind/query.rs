@@ -314,6 +314,7 @@ impl BoundQuery {
         });
         if let Projection::Facets(items) = &self.projection
             && self.scope().is_some()
+            && !self.predicate.names_ids()
         {
             fields.extend(items.iter().flat_map(FacetItem::fields));
         }

@@ -13,8 +13,8 @@ use std::cmp::Ordering;
 use std::ops::{Bound, ControlFlow};
 
 use jackdaw_search::{
-    Budget, Column, Direction, EntryId, EntrySet, FieldId, IndexReader, StoredTerm, TermKind,
-    TermWalk, WalkedTerm,
+    Analyzer, Budget, Column, Direction, EntryId, EntrySet, FieldId, IndexReader, StoredTerm,
+    TermKind, TermWalk, WalkedTerm,
 };
 use jackdaw_storage::PageRead;
 use rustc_hash::FxHashSet;
@@ -58,6 +58,11 @@ pub(super) fn stream<S: Source>(
     let Some(field) = reader.field(&field.name()) else {
         return Ok(false);
     };
+    // Sorting compares whole texts in lower case: terms have to be just that.
+    let whole = Analyzer::LowercaseKeyword;
+    if kind == TermKind::Text && reader.field_info(field).options().analyzer != whole {
+        return Ok(false);
+    }
     let (match_count, entry_count) = (matches.result.len(), reader.entry_count());
     let is_near = pays(match_count, entry_count.saturating_mul(NEAR), wanted);
     if let ([key], true, false) = (keys, matches.tail.is_empty(), is_near)

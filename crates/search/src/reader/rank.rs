@@ -17,8 +17,9 @@ use super::budget::Budget;
 use super::score::TextStatistics;
 use crate::EntryId;
 use crate::catalog::FieldId;
-use crate::error::IndexError;
-use crate::occurrence::{Norms, Occurrences};
+use crate::error::{At, IndexError};
+use crate::occurrence::{Norms, OCCURRENCES_TREE, Occurrences};
+use crate::posting::Malformed;
 use crate::set::EntrySet;
 use crate::term::TEXT_BYTES_WHOLE_MAX;
 use crate::text::TextQuery;
@@ -169,7 +170,10 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
             let mut found = [0_u64; WINDOW_ENTRIES / 64];
             for word in &mut walks {
                 while let Some((entry, frequency)) = word.next {
-                    let within = usize::try_from(entry - base).unwrap_or(usize::MAX);
+                    let wrong = Malformed("chunks of occurrences overlap");
+                    let within = entry.checked_sub(base).ok_or(wrong);
+                    let within = within.at(OCCURRENCES_TREE, &[])?;
+                    let within = usize::try_from(within).unwrap_or(usize::MAX);
                     let Some(score) = scores.get_mut(within) else {
                         break;
                     };

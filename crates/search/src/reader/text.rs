@@ -128,9 +128,12 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
                 match comparison.compare(&text.to_text()) {
                     Likeness::Beyond(len_bytes) => {
                         passed += 1;
-                        if passed > NEAR_TERMS {
+                        // Texts that are not UTF-8 were compared as others.
+                        if passed > NEAR_TERMS
+                            && let Some(beginning) = text.as_bytes().get(..len_bytes)
+                        {
                             low = class_key(field, class::TEXT);
-                            low.extend_from_slice(&text.as_bytes()[..len_bytes]);
+                            low.extend_from_slice(beginning);
                             match successor(&low) {
                                 Some(next) => low = next,
                                 None => break 'looked_up,
