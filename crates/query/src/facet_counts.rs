@@ -198,8 +198,8 @@ fn knows<P: PageRead + ?Sized>(
     is_alike
         && match index.rows {
             IndexRows::Documents => index.fields.contains(field),
-            // Entries have what was indexed of them, whatever the definition names. A field that was
-            // not looked up in the definition has other texts of numbers.
+            // Entries have what was indexed of them, whatever the definition names. A field that
+            // was not looked up in the definition has other texts of numbers.
             IndexRows::Entries { .. } | IndexRows::Results => {
                 stored.is_some() && matches!(field.kind, FieldKind::Named(_))
             }
