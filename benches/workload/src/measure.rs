@@ -42,14 +42,16 @@ impl Measurement {
         format!(
             "{{\"engine\":\"{}\",\"workload\":\"{}\",\"mode\":\"{}\",\"ops\":{},\
              \"seconds\":{seconds:.6},\"ops_per_s\":{per_second:.1},\"p50_us\":{:.3},\
-             \"p99_us\":{:.3},\"logical_bytes\":{},\"write_bytes\":{},\"flushes\":{},\
-             \"file_bytes\":{},\"peak_rss_kib\":{}}}",
+             \"p99_us\":{:.3},\"p999_us\":{:.3},\"max_us\":{:.3},\"logical_bytes\":{},\
+             \"write_bytes\":{},\"flushes\":{},\"file_bytes\":{},\"peak_rss_kib\":{}}}",
             self.engine,
             self.workload,
             self.mode,
             self.ops,
             micros(500),
             micros(990),
+            micros(999),
+            micros(1_000),
             self.logical_bytes,
             self.write_bytes,
             self.flushes,
@@ -72,7 +74,8 @@ impl Latencies {
         self.0.append(&mut other.0);
     }
 
-    /// The time that so many of a thousand operations stayed within: 500 gives the median.
+    /// The time that so many of a thousand operations stayed within: 500 gives the median, 1,000
+    /// the longest.
     pub fn at(&self, per_mille: usize) -> Duration {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
@@ -152,6 +155,7 @@ mod tests {
             .for_each(|n| latencies.push(Duration::from_micros(n)));
         assert_eq!(latencies.at(500), Duration::from_micros(50));
         assert_eq!(latencies.at(990), Duration::from_micros(99));
+        assert_eq!(latencies.at(1_000), Duration::from_micros(100));
         assert_eq!(Latencies::default().at(500), Duration::ZERO);
     }
 
@@ -174,8 +178,8 @@ mod tests {
             measurement.to_json(),
             "{\"engine\":\"jackdaw\",\"workload\":\"seq\",\"mode\":\"durable\",\"ops\":100,\
              \"seconds\":0.500000,\"ops_per_s\":200.0,\"p50_us\":7.000,\"p99_us\":7.000,\
-             \"logical_bytes\":14400,\"write_bytes\":4096,\"flushes\":2,\
-             \"file_bytes\":8192,\"peak_rss_kib\":1000}"
+             \"p999_us\":7.000,\"max_us\":7.000,\"logical_bytes\":14400,\
+             \"write_bytes\":4096,\"flushes\":2,\"file_bytes\":8192,\"peak_rss_kib\":1000}"
         );
     }
 }

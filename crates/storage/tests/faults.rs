@@ -78,6 +78,49 @@ fn full_disk_loses_nothing_and_writes_resume() {
 }
 
 #[test]
+fn disk_with_little_room_gets_short_journal_files() {
+    let vfs = SimVfs::new(7);
+    let shared: Arc<dyn Vfs> = vfs.clone();
+    let options = Options {
+        journal_file_bytes_max: 4 << 20,
+        ..Options::small()
+    };
+    let environment = Environment::open(shared, Path::new(DIRECTORY), options).unwrap();
+    vfs.set_capacity_bytes(2 << 20);
+    let mut key = 0;
+    while put(&environment, key, 3_000).is_ok() {
+        key += 1;
+        assert!(key < 10_000, "the disk never got full");
+    }
+    // Each refused attempt must not ask for more than the one before.
+    for _ in 0..8 {
+        put(&environment, key, 3_000).expect_err("there is still no room");
+    }
+    vfs.set_capacity_bytes(vfs.used_bytes() + (256 << 10));
+    for more in 0..8 {
+        put(&environment, key + more, 3_000).expect("a short journal file fits");
+    }
+}
+
+#[test]
+fn full_disk_gets_the_journal_back_before_a_write_is_refused() {
+    let vfs = SimVfs::new(8);
+    let shared: Arc<dyn Vfs> = vfs.clone();
+    let options = Options {
+        journal_bytes: 64 << 20,
+        scratch_bytes: 64 << 20,
+        journal_file_bytes_max: 1 << 20,
+        ..Options::small()
+    };
+    let environment = Environment::open(shared, Path::new(DIRECTORY), options).unwrap();
+    vfs.set_capacity_bytes(3 << 20);
+    for round in 0..3_000 {
+        put(&environment, round % 10, 3_000).expect("ten values fit, whatever is journalled");
+    }
+    assert_eq!(environment.check(CheckLevel::Full).unwrap().damages, []);
+}
+
+#[test]
 fn failed_journal_write_poisons_and_reads_go_on() {
     let vfs = SimVfs::new(2);
     let environment = open(&vfs).unwrap();

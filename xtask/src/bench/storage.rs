@@ -247,6 +247,7 @@ fn sample_of(line: &str) -> Result<Sample> {
         ops_per_s: number("ops_per_s"),
         p50_us: number("p50_us"),
         p99_us: number("p99_us"),
+        p999_us: number("p999_us"),
         write_ratio: number("write_bytes") / number("logical_bytes"),
         flush_ratio: number("flushes") / number("ops"),
         file_mib: number("file_bytes") / f64::from(1 << 20),
@@ -261,7 +262,7 @@ mod tests {
     fn a_line_of_a_run_becomes_a_sample() {
         let line = "{\"engine\":\"lmdb\",\"workload\":\"seq\",\"mode\":\"durable\",\"ops\":100,\
                     \"seconds\":0.5,\"ops_per_s\":200.0,\"p50_us\":7.0,\"p99_us\":9.0,\
-                    \"logical_bytes\":1000,\"write_bytes\":2500,\"flushes\":1,\
+                    \"p999_us\":11.0,\"logical_bytes\":1000,\"write_bytes\":2500,\"flushes\":1,\
                     \"file_bytes\":1048576,\"peak_rss_kib\":1}";
         let sample = sample_of(line).unwrap();
         assert_eq!(

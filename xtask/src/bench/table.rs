@@ -11,6 +11,7 @@ pub(crate) struct Sample {
     pub(crate) ops_per_s: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
+    pub(crate) p999_us: f64,
     /// Bytes written to the disk per byte handed over.
     pub(crate) write_ratio: f64,
     /// Flushes of the disk's cache per operation.
@@ -29,6 +30,7 @@ pub(crate) struct Row {
     spread: (f64, f64),
     p50_us: f64,
     p99_us: f64,
+    p999_us: f64,
     write_ratio: f64,
     flush_ratio: f64,
     file_mib: f64,
@@ -70,6 +72,7 @@ fn row(samples: &[Sample], task: String, engine: String) -> Row {
         ),
         p50_us: of(|s| s.p50_us),
         p99_us: of(|s| s.p99_us),
+        p999_us: of(|s| s.p999_us),
         write_ratio: of(|s| s.write_ratio),
         flush_ratio: of(|s| s.flush_ratio),
         file_mib: of(|s| s.file_mib),
@@ -121,12 +124,13 @@ pub(crate) fn markdown(rows: &[Row], reference: &str) -> String {
         "lowest to highest",
         "p50 us",
         "p99 us",
+        "p99.9 us",
         "written/byte",
         "flushes/op",
         "MiB on disk",
         "n",
     ];
-    let mut text = format!("| {} |\n|---|---|{}\n", head.join(" | "), "--:|".repeat(9));
+    let mut text = format!("| {} |\n|---|---|{}\n", head.join(" | "), "--:|".repeat(10));
     for row in rows {
         let own = rows
             .iter()
@@ -142,6 +146,7 @@ pub(crate) fn markdown(rows: &[Row], reference: &str) -> String {
             format!("{:.0} to {:.0}", row.spread.0, row.spread.1),
             format!("{:.1}", row.p50_us),
             format!("{:.1}", row.p99_us),
+            format!("{:.1}", row.p999_us),
             format!("{:.2}", row.write_ratio),
             format!("{:.3}", row.flush_ratio),
             format!("{:.1}", row.file_mib),
@@ -164,6 +169,7 @@ mod tests {
             ops_per_s,
             p50_us: 1.0,
             p99_us: 2.0,
+            p999_us: 3.0,
             write_ratio: 3.0,
             flush_ratio: 1.0,
             file_mib: 4.0,

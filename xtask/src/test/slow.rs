@@ -11,6 +11,7 @@ use crate::{process, proof, repository};
 
 const PACKAGE: &str = "jackdaw-slow-tests";
 const CRASH_TESTS: &[&str] = &[
+    "full_disk",
     "histories",
     "import_kill",
     "kill",
@@ -26,6 +27,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("--albums", "JACKDAW_IMPORT_ALBUMS"),
     ("--history-seconds", "JACKDAW_HISTORY_SECONDS"),
     ("--syscall-kills", "JACKDAW_SYSCALL_KILLS"),
+    ("--full-disks", "JACKDAW_FULL_DISKS"),
 ];
 
 /// Argument of `crash` that starts the soak, and nothing else.

@@ -70,12 +70,14 @@ impl Shared {
         let transactions = self.take_unflushed(horizon);
         if let Some(last) = transactions.last() {
             let versions = self.newest_versions(&transactions, horizon);
-            if let Err(error) = self.grow_data_file(last.state.page_count) {
-                self.put_back(transactions);
-                return Err(error);
-            }
             let started = self.vfs.monotonic_nanos();
-            let bytes = self.write_versions(&versions, &pin)?;
+            let bytes = match self.write_versions(&versions, &pin) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    self.put_back(transactions);
+                    return Err(error);
+                }
+            };
             self.measured(MeterKind::DataFlush, started, bytes);
             // Before anything that these bytes are copies of is forgotten.
             self.frames
@@ -155,7 +157,13 @@ impl Shared {
     }
 
     /// Makes the data file hold `page_count` pages, and the mapping with it.
-    pub(super) fn grow_data_file(&self, page_count: u64) -> Result<(), StorageError> {
+    ///
+    /// # Errors
+    /// [`StorageError::Full`] when the disk has no room for them: nothing was changed.
+    pub(crate) fn grow_data_file(&self, page_count: u64) -> Result<(), StorageError> {
+        if page_count <= self.file_pages.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let _growth = lock(&self.growth);
         let current = self.file_pages.load(Ordering::Relaxed);
         if page_count <= current {
@@ -177,10 +185,11 @@ impl Shared {
                 std::io::ErrorKind::StorageFull => StorageError::Full,
                 _ => StorageError::io(&path, "growth", source),
             })?;
-        self.file_pages.store(grown, Ordering::Relaxed);
         self.view
             .cover(grown * PAGE_BYTES as u64)
-            .map_err(|source| StorageError::io(&path, "mapping", source))
+            .map_err(|source| StorageError::io(&path, "mapping", source))?;
+        self.file_pages.store(grown, Ordering::Release);
+        Ok(())
     }
 
     /// Writes the versions; gives their bytes.
@@ -223,7 +232,11 @@ impl Shared {
         let path = || self.directory.join(crate::Damage::DATA_FILE);
         self.data_file
             .write_at(bytes, offset, Durability::None)
-            .map_err(|source| StorageError::io(&path(), "write", source))?;
+            .map_err(|source| match source.kind() {
+                // The pages were a hole. They are still in memory and in the journal.
+                std::io::ErrorKind::StorageFull => StorageError::Full,
+                _ => StorageError::io(&path(), "write", source),
+            })?;
         // A hint: failing to start early only makes the sync later longer.
         let _ = self.data_file.start_write_back(offset, bytes.len() as u64);
         Ok(())
@@ -299,6 +312,14 @@ impl Shared {
         let _ = self.flush(false);
     }
 
+    /// Gives space of the journal back to a full disk: what can be flushed is, and no journal file
+    /// is kept for use again.
+    pub(crate) fn make_room(&self) {
+        // A failure has poisoned the environment, or is the full disk, which the caller meets.
+        let _ = self.flush(false);
+        self.journal.give_back_recycled(0);
+    }
+
     fn want_flush(&self) {
         lock(&self.flush_signal).is_wanted = true;
         self.flush_wanted.notify_one();
@@ -363,7 +384,7 @@ impl Shared {
                         // Snapshots may have ended since the last commit.
                         self.drop_superseded();
                         self.frames.give_back(0);
-                        self.journal.give_back_recycled();
+                        self.journal.give_back_recycled(1);
                         self.give_space_back();
                     }
                 });

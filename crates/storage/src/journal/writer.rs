@@ -86,7 +86,7 @@ struct Room {
     reserved_bytes: u64,
     /// Transactions behind which nothing may be used again for now.
     holds: Vec<u64>,
-    /// Length of the newest file, for doubling.
+    /// Length of the newest file that was made, for doubling.
     last_capacity_bytes: u64,
     temporary_count: u64,
 }
@@ -176,24 +176,34 @@ impl Journal {
             self.want_spare(room);
             return Ok(file);
         }
-        let planned = self.plan_file(room, needed);
-        let file = self.create(planned)?;
-        self.want_spare(room);
-        Ok(file)
+        let mut planned = self.plan_file(room, needed);
+        loop {
+            match self.create(&planned) {
+                Ok(file) => {
+                    room.last_capacity_bytes = file.capacity_bytes;
+                    self.want_spare(room);
+                    return Ok(file);
+                }
+                // They are too short for what is needed now.
+                Err(StorageError::Full) if !room.recycled.is_empty() => {
+                    self.remove_recycled(room, 0, 0);
+                }
+                Err(StorageError::Full) if planned.capacity_bytes > needed => {
+                    planned.capacity_bytes = unit_multiple(planned.capacity_bytes / 2).max(needed);
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
-    /// The next new file: twice as long as the last one, or as long as is needed.
+    /// The next new file: twice as long as the last one, or as long as is needed. A disk without
+    /// room for that may have room for a shorter one (`prepare`).
     fn plan_file(&self, room: &mut Room, needed: u64) -> PlannedFile {
         let doubled = (room.last_capacity_bytes * 2)
-            .clamp(self.options.file_bytes_min, self.options.file_bytes_max)
-            .next_multiple_of(JOURNAL_UNIT_BYTES as u64);
-        let is_for_one_record = needed > doubled;
-        let capacity_bytes = match is_for_one_record {
-            true => needed.next_multiple_of(JOURNAL_UNIT_BYTES as u64),
-            false => doubled,
-        };
+            .clamp(self.options.file_bytes_min, self.options.file_bytes_max);
+        let is_for_one_record = needed > unit_multiple(doubled);
+        let capacity_bytes = unit_multiple(doubled.max(needed));
         room.temporary_count += 1;
-        room.last_capacity_bytes = capacity_bytes;
         let name = format!("prepared-{}.tmp", room.temporary_count);
         PlannedFile {
             path: self.directory.join(name),
@@ -222,33 +232,34 @@ impl Journal {
             }
             self.plan_file(&mut room, 0)
         };
-        if let Ok(file) = self.create(planned) {
+        if let Ok(file) = self.create(&planned) {
             let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+            room.last_capacity_bytes = file.capacity_bytes;
             room.recycled.push(file);
         }
     }
 
-    fn create(&self, planned: PlannedFile) -> Result<JournalFile, StorageError> {
+    fn create(&self, planned: &PlannedFile) -> Result<JournalFile, StorageError> {
         let PlannedFile {
-            path,
+            ref path,
             capacity_bytes,
             is_for_one_record,
-        } = planned;
-        let io = |source| StorageError::io(&path, "preparation", source);
-        if self.vfs.exists(&path).map_err(io)? {
-            self.vfs.remove_file(&path).map_err(io)?;
+        } = *planned;
+        let io = |source| StorageError::io(path, "preparation", source);
+        if self.vfs.exists(path).map_err(io)? {
+            self.vfs.remove_file(path).map_err(io)?;
         }
         let options = OpenOptions {
             mode: OpenMode::CreateNew,
             direct: true,
         };
-        let file = self.vfs.open(&path, options).map_err(io)?;
+        let file = self.vfs.open(path, options).map_err(io)?;
         let is_written = self.options.durability == Durability::Data
             && !is_for_one_record
             && self.mean_write_bytes.load(Ordering::Relaxed) < UNZEROED_WRITE_BYTES;
         if let Err(source) = fill(&*file, capacity_bytes, is_written) {
             // The name must not hold the space that was just found missing.
-            let _ = self.vfs.remove_file(&path);
+            let _ = self.vfs.remove_file(path);
             return Err(if source.kind() == std::io::ErrorKind::StorageFull {
                 StorageError::Full
             } else {
@@ -257,7 +268,7 @@ impl Journal {
         }
         Ok(JournalFile {
             file,
-            path,
+            path: path.clone(),
             capacity_bytes,
             is_written,
         })
@@ -415,25 +426,25 @@ impl Journal {
                 let _ = self.vfs.remove_file(&done.file.path);
             }
         }
-        self.remove_recycled(&mut room, self.options.recycled_bytes_max);
+        self.remove_recycled(&mut room, 1, self.options.recycled_bytes_max);
     }
 
-    /// Gives the space of files back that wait to be used again, but for one: nothing was written
-    /// for a while.
-    pub(crate) fn give_back_recycled(&self) {
+    /// Gives the space of files back that wait to be used again, but for `keep` of them: nothing
+    /// was written for a while, or the disk is full.
+    pub(crate) fn give_back_recycled(&self, keep: usize) {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        self.remove_recycled(&mut room, 0);
+        self.remove_recycled(&mut room, keep, 0);
     }
 
-    /// Keeps one recycled file, and more up to `keep_bytes`, the longest first.
-    fn remove_recycled(&self, room: &mut Room, keep_bytes: u64) {
+    /// Keeps `keep` recycled files, and more up to `keep_bytes` in all, the longest first.
+    fn remove_recycled(&self, room: &mut Room, keep: usize, keep_bytes: u64) {
         room.recycled
             .sort_unstable_by_key(|file| std::cmp::Reverse(file.capacity_bytes));
         let mut kept_bytes = 0;
         let mut kept = 0;
         while let Some(file) = room.recycled.get(kept) {
             kept_bytes += file.capacity_bytes;
-            if kept > 0 && kept_bytes > keep_bytes {
+            if kept >= keep && kept_bytes > keep_bytes {
                 break;
             }
             kept += 1;
@@ -503,6 +514,10 @@ impl Appender {
             .as_ref()
             .expect("a file is started before anything is appended")
     }
+}
+
+fn unit_multiple(bytes: u64) -> u64 {
+    bytes.next_multiple_of(JOURNAL_UNIT_BYTES as u64)
 }
 
 /// Reserves the space of a journal file. For durable commits it is also written once: the first

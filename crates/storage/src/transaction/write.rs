@@ -546,11 +546,18 @@ impl WriteTransaction {
             true => None,
             false => Some(shared.in_place.lock()),
         };
+        let mut prepared = self.prepare_to_seal(unsettled.as_deref_mut());
+        if matches!(prepared, Err(StorageError::Full)) {
+            let was_locked = unsettled.take().is_some();
+            shared.make_room();
+            unsettled = was_locked.then(|| shared.in_place.lock());
+            prepared = self.prepare_to_seal(unsettled.as_deref_mut());
+        }
         let Prepared {
             reserved_journal_bytes,
             markers,
             in_place,
-        } = match self.prepare_to_seal(unsettled.as_deref_mut()) {
+        } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => return Err((error, completions)),
         };
@@ -583,8 +590,8 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Everything that can still fail: roots, room in the journal and for values in place, markers
-    /// of pages whose older versions in memory must not reach the data file any more.
+    /// Everything that can still fail: roots, room in data file and journal, markers of pages whose
+    /// older versions in memory must not reach the data file any more. May be tried again.
     fn prepare_to_seal(
         &mut self,
         unsettled: Option<&mut Unsettled>,
@@ -600,6 +607,8 @@ impl WriteTransaction {
             });
         }
         let shared = &self.pages.shared;
+        // Here, so that no flush meets a full disk, which only a flush can give journal back to.
+        shared.grow_data_file(self.pages.page_count)?;
         let mut markers = Vec::new();
         for &page in &self.pages.without_content {
             if shared.table.has_versions(page) && !is_planted(Planted::NoMarkers) {
