@@ -1,12 +1,13 @@
 //! Files, mapping, sync, clock, entropy and threads: the only crate that makes system calls.
 //!
 //! Everything above reaches the machine through [`Vfs`], so that a simulated disk can stand in.
-//! [`RealVfs`] is Linux, [`MemoryVfs`] has no disk. [`system`] answers what the machine allows, for
-//! diagnostics.
+//! [`RealVfs`] is Linux, [`MemoryVfs`] has no disk, [`EncryptedVfs`] encrypts what it gives to
+//! another. [`system`] answers what the machine allows, for diagnostics.
 
 #![deny(unsafe_code)]
 
 mod buffer;
+mod encrypted;
 mod error;
 mod map;
 mod memory;
@@ -20,6 +21,10 @@ mod vfs;
 mod write_back;
 
 pub use buffer::{AlignedBuffer, DIRECT_ALIGNMENT, check_direct_alignment};
+pub use encrypted::{
+    DecryptedLimits, EncryptedVfs, EncryptionKey, KeyError, change_key, is_encrypted_directory,
+    is_encrypted_file,
+};
 pub use error::{FileError, os_error_code};
 pub use map::{AnonymousRegion, ScratchMemory};
 pub use memory::MemoryVfs;

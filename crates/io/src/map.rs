@@ -111,8 +111,9 @@ impl Reservation {
             return;
         }
         // Refusal of a hint changes nothing, so the result is ignored.
-        // SAFETY: the range lies in a mapping of ours. The two advices in use (will need; drop
-        // cached pages of a read-only shared file map) never change what a read returns.
+        // SAFETY: the range lies in a mapping of ours. The advices in use (will need; drop
+        // cached pages of a read-only shared file map; no huge pages) never change what a read
+        // returns.
         let _ = unsafe { rustix::mm::madvise(self.address(start), end - start, advice) };
     }
 }
@@ -284,6 +285,8 @@ impl AnonymousRegion {
     /// `OutOfMemory` when the machine gives no address space.
     pub fn reserve(reserve_bytes: u64) -> io::Result<Self> {
         let reservation = Reservation::new(reserve_bytes, 1)?;
+        // Memory is touched here and there: a huge page would be taken for each small one.
+        reservation.advise(0, reservation.len_bytes, Advice::LinuxNoHugepage);
         Ok(Self {
             reservation,
             len_bytes: AtomicU64::new(0),
@@ -510,5 +513,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+#[cfg(test)]
+pub(crate) use tests::bytes_at;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@
 //! - After an error of `write_at` or `sync` the content of the written range is unknown.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -147,6 +148,34 @@ pub trait Mapping: Send + Sync {
     /// Drops the process's hold on cached pages of the mapping without losing data. A hint that
     /// keeps resident memory small; the next read faults the page in again.
     fn release_resident(&self);
+    /// Whether a range may only be read after [`Mapping::load`], and has to be loaded again when it
+    /// was written or given up. Of other mappings the methods below do nothing.
+    fn is_loaded_on_demand(&self) -> bool {
+        false
+    }
+    /// Makes a covered range readable, and keeps what was chosen of it. Nothing may be writing it.
+    ///
+    /// # Errors
+    /// `OutOfMemory` when what is loaded has no room and was not given up; what reading the file
+    /// gave.
+    fn load(&self, offset: u64, len_bytes: u64) -> io::Result<()> {
+        let _ = (offset, len_bytes);
+        Ok(())
+    }
+    /// Bytes of loaded ranges beyond the budget.
+    fn excess_bytes(&self) -> u64 {
+        0
+    }
+    /// Chooses loaded ranges of at least so many bytes, if there are, to be given up, in turn.
+    fn choose(&self, wanted_bytes: u64) -> Vec<Range<u64>> {
+        let _ = wanted_bytes;
+        Vec::new()
+    }
+    /// Gives the memory of chosen ranges back, but for those that were loaded again since and those
+    /// that `is_unused` denies. Nobody may read one that it does not deny.
+    fn give_up_chosen(&self, is_unused: &dyn Fn(&Range<u64>) -> bool) {
+        let _ = is_unused;
+    }
 }
 
 /// Held until dropped.

@@ -56,6 +56,9 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ("rustix", &["jackdaw-io"], "only `io` makes system calls"),
     ("libc", &["jackdaw-io"], "only `io` makes system calls"),
     ("memmap2", &["jackdaw-io"], "only `io` makes system calls"),
+    ("aes", &["jackdaw-io"], "only `io` encrypts"),
+    ("chacha20poly1305", &["jackdaw-io"], "only `io` encrypts"),
+    ("xts-mode", &["jackdaw-io"], "only `io` encrypts"),
     (
         "tokio",
         &["jackdaw-server", "jackdaw-cli"],

@@ -22,6 +22,12 @@ fn file_of(directory: &TestDirectory, len_bytes: u64) -> (Arc<File>, PathBuf) {
     (Arc::new(file), path)
 }
 
+/// A copy of readable memory that nobody writes meanwhile.
+pub(crate) fn bytes_at(base: *const u8, len_bytes: usize) -> Vec<u8> {
+    // SAFETY: what the caller promises.
+    unsafe { std::slice::from_raw_parts(base, len_bytes) }.to_vec()
+}
+
 fn byte_at(mapping: &FileMapping, offset: u64) -> u8 {
     assert!(offset < mapping.covered_bytes());
     let offset = usize::try_from(offset).unwrap();

@@ -1,0 +1,241 @@
+//! Encryption at rest: a file system whose files are encrypted sector by sector, over any other.
+//!
+//! `EncryptedVfs` is handed to the engine like `RealVfs`. A directory that is created outside of
+//! every encrypted one becomes the top of one, with a data key of its own; everything below is
+//! encrypted with that. `sectors` is the cipher, `file` a file, `mapping` and `loaded` its map,
+//! `volume` the data key of a directory, `key` that of the operator. What it protects against and
+//! what not: docs/security.md; why it is here: docs/decisions.
+//!
+//! Invariants:
+//! - Below the top of an encrypted directory no byte of content is written in the clear, but for
+//!   zeros; names and lengths of files are not hidden.
+//! - Durability, order and tearing are those of the file system below: nothing is kept back.
+//! - Plain files are never taken for encrypted ones, nor the other way round.
+
+mod file;
+mod key;
+mod loaded;
+mod mapping;
+mod sectors;
+mod volume;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+
+use self::file::{Buffers, EncryptedFile, FileState, Start, read_header, write_header};
+use self::mapping::DecryptedMemory;
+use self::sectors::{DataKey, SectorCipher};
+use self::volume::refused;
+use crate::error::with_path;
+use crate::vfs::{DirectoryEntry, FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
+
+pub use self::file::is_encrypted_file;
+pub use self::key::{EncryptionKey, KeyError};
+pub use self::mapping::DecryptedLimits;
+pub use self::volume::{change_key, is_encrypted_directory};
+
+/// See the file head.
+pub struct EncryptedVfs {
+    inner: Arc<dyn Vfs>,
+    key: EncryptionKey,
+    /// Tops of encrypted directories.
+    volumes: RwLock<BTreeMap<PathBuf, Arc<SectorCipher>>>,
+    /// Open files by the tweak of their first sector.
+    files: Mutex<HashMap<u128, Weak<FileState>>>,
+    buffers: Arc<Buffers>,
+    memory: Arc<DecryptedMemory>,
+}
+
+impl EncryptedVfs {
+    /// A file system over `inner` with the operator's key. `limits` hold for the pages of all its
+    /// files that are in memory.
+    #[must_use]
+    pub fn new(
+        inner: Arc<dyn Vfs>,
+        key: EncryptionKey,
+        limits: DecryptedLimits,
+    ) -> Arc<EncryptedVfs> {
+        Arc::new(EncryptedVfs {
+            inner,
+            key,
+            volumes: RwLock::default(),
+            files: Mutex::default(),
+            buffers: Arc::default(),
+            memory: Arc::new(DecryptedMemory::new(limits)),
+        })
+    }
+
+    /// Checks that the key opens `directory` if it is there, or is below an encrypted one.
+    ///
+    /// # Errors
+    /// A [`KeyError`] in one sentence, or what the machine refused. Nothing was changed.
+    pub fn check(&self, directory: &Path) -> io::Result<()> {
+        if self.volume(directory)?.is_some() || !self.inner.exists(directory)? {
+            return Ok(());
+        }
+        match self.inner.list(directory)?.is_empty() {
+            true => Ok(()),
+            false => Err(not_encrypted(directory)),
+        }
+    }
+
+    /// The cipher of the innermost encrypted directory that holds `path`, or is it.
+    fn volume(&self, path: &Path) -> io::Result<Option<Arc<SectorCipher>>> {
+        if let Some(known) = self.known_volume(path) {
+            return Ok(Some(known));
+        }
+        for directory in path.ancestors() {
+            if let Some(data_key) = volume::open(&*self.inner, directory, &self.key)? {
+                return Ok(Some(self.add_volume(directory, &data_key)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn known_volume(&self, path: &Path) -> Option<Arc<SectorCipher>> {
+        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        let mut ancestors = path.ancestors();
+        ancestors.find_map(|directory| volumes.get(directory).cloned())
+    }
+
+    fn add_volume(&self, directory: &Path, data_key: &DataKey) -> Arc<SectorCipher> {
+        let mut volumes = self.volumes.write().unwrap_or_else(PoisonError::into_inner);
+        let volume = volumes
+            .entry(directory.to_owned())
+            .or_insert_with(|| Arc::new(SectorCipher::new(data_key)));
+        Arc::clone(volume)
+    }
+
+    /// The cipher for a file.
+    fn volume_of_file(&self, path: &Path) -> io::Result<Arc<SectorCipher>> {
+        let directory = path.parent().unwrap_or(Path::new(""));
+        self.volume(directory)?
+            .ok_or_else(|| not_encrypted(directory))
+    }
+
+    /// What handles of the file that begins at `tweak` share.
+    fn state_of(&self, tweak: u128) -> Arc<FileState> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(state) = files.get(&tweak).and_then(Weak::upgrade) {
+            return state;
+        }
+        files.retain(|_, state| state.strong_count() > 0);
+        let state = Arc::new(FileState::new(tweak));
+        files.insert(tweak, Arc::downgrade(&state));
+        state
+    }
+
+    /// Begins a file that is new, or was created and not begun.
+    fn begin(&self, file: &dyn VfsFile) -> io::Result<u128> {
+        let mut tweak = [0; 16];
+        self.inner.fill_random(&mut tweak);
+        let tweak = u128::from_le_bytes(tweak);
+        write_header(file, tweak)?;
+        Ok(tweak)
+    }
+
+    fn tweak_of(&self, file: &dyn VfsFile, path: &Path, mode: OpenMode) -> io::Result<u128> {
+        if mode == OpenMode::CreateNew {
+            return self.begin(file).inspect_err(|_| {
+                // A file without a beginning is of no use to anybody.
+                let _ = self.inner.remove_file(path);
+            });
+        }
+        match read_header(file, path)? {
+            Start::Tweak(tweak) => Ok(tweak),
+            Start::Blank if mode == OpenMode::Read => Ok(0),
+            Start::Blank => self.begin(file),
+        }
+    }
+}
+
+fn not_encrypted(directory: &Path) -> io::Error {
+    refused(KeyError::NotEncrypted {
+        path: directory.to_owned(),
+    })
+}
+
+impl Vfs for EncryptedVfs {
+    fn open(&self, path: &Path, options: OpenOptions) -> io::Result<Arc<dyn VfsFile>> {
+        let cipher = self.volume_of_file(path)?;
+        let inner = self.inner.open(path, options)?;
+        let tweak = self.tweak_of(&*inner, path, options.mode)?;
+        Ok(Arc::new(EncryptedFile::new(
+            inner,
+            path,
+            cipher,
+            self.state_of(tweak),
+            Arc::clone(&self.buffers),
+            Arc::clone(&self.memory),
+        )?))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
+        self.inner.lock(path)
+    }
+
+    /// Also makes the directory the top of an encrypted one if it is not below one.
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        let is_below = self.volume(path)?.is_some();
+        self.inner.create_directory(path)?;
+        if !is_below {
+            let data_key = volume::create(&*self.inner, path, &self.key)?;
+            self.add_volume(path, &data_key);
+        }
+        Ok(())
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<DirectoryEntry>> {
+        let mut entries = self.inner.list(path)?;
+        entries.retain(|entry| ![volume::NAME, volume::TEMPORARY_NAME].contains(&&*entry.name));
+        for entry in &mut entries {
+            entry.len_bytes = entry.len_bytes.saturating_sub(file::HEADER_BYTES);
+        }
+        Ok(entries)
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.inner.exists(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let (source, target) = (self.volume_of_file(from)?, self.volume_of_file(to)?);
+        if !Arc::ptr_eq(&source, &target) {
+            let error = io::Error::from(io::ErrorKind::CrossesDevices);
+            return Err(with_path("rename", from, error));
+        }
+        self.inner.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove_file(path)
+    }
+
+    fn remove_directory(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove_directory(path)?;
+        let mut volumes = self.volumes.write().unwrap_or_else(PoisonError::into_inner);
+        volumes.retain(|directory, _| !directory.starts_with(path));
+        Ok(())
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.inner.sync_directory(path)
+    }
+
+    fn unix_nanos(&self) -> u64 {
+        self.inner.unix_nanos()
+    }
+
+    fn monotonic_nanos(&self) -> u64 {
+        self.inner.monotonic_nanos()
+    }
+
+    fn fill_random(&self, buffer: &mut [u8]) {
+        self.inner.fill_random(buffer);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! What is written through the encrypted file system comes back, and is not on the disk below.
+
+use super::*;
+use crate::memory::MemoryVfs;
+use crate::vfs::Durability;
+
+const NEW: OpenOptions = OpenOptions {
+    mode: OpenMode::CreateNew,
+    direct: false,
+};
+const CHANGE: OpenOptions = OpenOptions {
+    mode: OpenMode::ReadWrite,
+    direct: false,
+};
+const LIMITS: DecryptedLimits = DecryptedLimits {
+    budget_bytes: 1 << 20,
+    bytes_max: 1 << 20,
+};
+
+fn key(byte: u8) -> EncryptionKey {
+    EncryptionKey::from_bytes([byte; 32])
+}
+
+fn disk() -> (Arc<MemoryVfs>, Arc<EncryptedVfs>) {
+    let below = MemoryVfs::new();
+    let vfs = EncryptedVfs::new(Arc::clone(&below) as Arc<dyn Vfs>, key(1), LIMITS);
+    vfs.create_directory(Path::new("/d")).unwrap();
+    (below, vfs)
+}
+
+fn content(file: &dyn VfsFile) -> Vec<u8> {
+    let mut bytes = vec![0; usize::try_from(file.len_bytes().unwrap()).unwrap()];
+    file.read_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+fn has(bytes: &[u8], wanted: &[u8]) -> bool {
+    bytes.windows(wanted.len()).any(|window| window == wanted)
+}
+
+#[test]
+fn content_comes_back_and_is_not_below() {
+    let (below, vfs) = disk();
+    let path = Path::new("/d/f");
+    let file = vfs.open(path, NEW).unwrap();
+    let plain: Vec<u8> = (0..6000_u32).flat_map(|n| n.to_le_bytes()).collect();
+    file.write_at(&plain[..20_480], 0, Durability::Data)
+        .unwrap();
+    file.write_at(&plain[20_480..], 20_480, Durability::Data)
+        .unwrap();
+    assert_eq!(file.len_bytes().unwrap(), 24_000);
+    drop(file);
+    let again = EncryptedVfs::new(Arc::clone(&below) as Arc<dyn Vfs>, key(1), LIMITS);
+    let file = again.open(path, CHANGE).unwrap();
+    assert_eq!(content(&*file), plain);
+    let mut part = [0; 100];
+    file.read_at(&mut part, 23_900).unwrap();
+    assert_eq!(part[..], plain[23_900..]);
+    let past = file.read_at(&mut part, 23_901).unwrap_err();
+    assert_eq!(past.kind(), io::ErrorKind::UnexpectedEof);
+    assert!(
+        file.write_at(&[1; 512], 0, Durability::Data).is_err(),
+        "it is finished"
+    );
+    let stored = content(&*below.open(path, CHANGE).unwrap());
+    assert!(!has(&stored, &plain[4000..4016]));
+    let listed = vfs.list(Path::new("/d")).unwrap();
+    assert_eq!((listed.len(), listed[0].len_bytes), (1, 24_000));
+}
+
+#[test]
+fn space_that_was_never_written_reads_as_zeros() {
+    let (_, vfs) = disk();
+    let file = vfs.open(Path::new("/d/f"), NEW).unwrap();
+    file.allocate(0, 16_384).unwrap();
+    file.write_at(&[5; 8192], 4096, Durability::None).unwrap();
+    file.punch_hole(8192, 4096).unwrap();
+    let bytes = content(&*file);
+    assert!(
+        bytes[..4096]
+            .iter()
+            .chain(&bytes[8192..])
+            .all(|&byte| byte == 0)
+    );
+    assert!(bytes[4096..8192].iter().all(|&byte| byte == 5));
+    for (offset, len_bytes) in [(1, 512), (0, 511), (0, 520)] {
+        let error = file.write_at(&[1; 520][..len_bytes], offset, Durability::None);
+        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+    file.set_len(512).unwrap();
+    assert_eq!(content(&*file), [0; 512]);
+}
+
+#[test]
+fn a_map_follows_changes_through_every_handle() {
+    let (_, vfs) = disk();
+    let path = Path::new("/d/f");
+    let file = vfs.open(path, NEW).unwrap();
+    file.write_at(&[1; 65_536], 0, Durability::None).unwrap();
+    let mapping = file.map(1 << 20).unwrap();
+    mapping.cover(65_536).unwrap();
+    assert!(mapping.is_loaded_on_demand());
+    mapping.load(0, 8192).unwrap();
+    mapping.load(8192, 16_384).unwrap();
+    assert_eq!(seen(&*mapping, 24_576), [1; 24_576]);
+    let other = vfs.open(path, CHANGE).unwrap();
+    other.write_at(&[2; 4096], 8192, Durability::Data).unwrap();
+    assert_eq!(seen(&*mapping, 8192), [1; 8192], "others stay");
+    mapping.load(8192, 8192).unwrap();
+    assert_eq!(seen(&*mapping, 12_288)[8192..], [2; 4096]);
+    assert!(mapping.load(65_536, 1).is_err());
+}
+
+#[test]
+fn memory_is_given_up_unless_it_is_used_again() {
+    let below = MemoryVfs::new();
+    let limits = DecryptedLimits {
+        budget_bytes: 32 << 10,
+        bytes_max: 96 << 10,
+    };
+    let vfs = EncryptedVfs::new(Arc::clone(&below) as Arc<dyn Vfs>, key(1), limits);
+    vfs.create_directory(Path::new("/d")).unwrap();
+    let file = vfs.open(Path::new("/d/f"), NEW).unwrap();
+    file.write_at(&[1; 1 << 18], 0, Durability::None).unwrap();
+    let mapping = file.map(1 << 20).unwrap();
+    mapping.cover(1 << 18).unwrap();
+    for page in 0..12 {
+        mapping.load(page << 13, 1 << 13).unwrap();
+    }
+    assert_eq!(mapping.excess_bytes(), 64 << 10);
+    let error = mapping.load(12 << 13, 1 << 13).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+    let chosen = mapping.choose(mapping.excess_bytes());
+    assert_eq!(chosen.len(), 8);
+    mapping.load(0, 8192).unwrap();
+    mapping.give_up_chosen(&|range| range.start != 8192);
+    assert_eq!(mapping.excess_bytes(), 16 << 10);
+    assert_eq!(
+        seen(&*mapping, 16_384),
+        [1; 16_384],
+        "used again, and denied"
+    );
+    mapping.load(12 << 13, 1 << 13).unwrap();
+}
+
+#[test]
+fn plain_and_encrypted_directories_are_not_mixed_up() {
+    let (below, vfs) = disk();
+    below.create_directory(Path::new("/plain")).unwrap();
+    below.open(Path::new("/plain/f"), NEW).unwrap();
+    let plain = Path::new("/plain");
+    let not_encrypted = "/plain is not encrypted: open it without a key, or export it and import \
+                         it into a new encrypted directory";
+    for error in [
+        vfs.check(plain).unwrap_err(),
+        vfs.create_directory(plain).unwrap_err(),
+        vfs.open(Path::new("/plain/f"), CHANGE).err().unwrap(),
+    ] {
+        assert_eq!(error.to_string(), not_encrypted);
+    }
+    assert_eq!(below.list(plain).unwrap().len(), 1);
+    assert!(is_encrypted_directory(&*below, Path::new("/d")).unwrap());
+    let other = EncryptedVfs::new(Arc::clone(&below) as Arc<dyn Vfs>, key(2), LIMITS);
+    let wrong = "the key is not the one that /d was encrypted with";
+    assert_eq!(
+        other.check(Path::new("/d/e")).unwrap_err().to_string(),
+        wrong
+    );
+    // A plain file below an encrypted directory is none of it.
+    let file = below.open(Path::new("/d/g"), NEW).unwrap();
+    file.write_at(&[1; 8192], 0, Durability::Data).unwrap();
+    let error = vfs.open(Path::new("/d/g"), CHANGE).err().unwrap();
+    assert!(
+        error.to_string().contains("it is not encrypted, or"),
+        "{error}"
+    );
+    assert!(
+        vfs.rename(Path::new("/d/g"), Path::new("/plain/g"))
+            .is_err()
+    );
+}
+
+#[test]
+fn a_file_that_was_not_begun_is_empty() {
+    let (below, vfs) = disk();
+    let path = Path::new("/d/f");
+    let file = below.open(path, NEW).unwrap();
+    file.set_len(4096).unwrap();
+    let read = OpenOptions {
+        mode: OpenMode::Read,
+        direct: false,
+    };
+    assert_eq!(vfs.open(path, read).unwrap().len_bytes().unwrap(), 0);
+    let file = vfs.open(path, CHANGE).unwrap();
+    file.write_at(&[3; 512], 0, Durability::Data).unwrap();
+    assert_eq!(content(&*vfs.open(path, read).unwrap()), [3; 512]);
+}
+
+/// What is in the memory of a mapping.
+fn seen(mapping: &dyn crate::vfs::Mapping, len_bytes: usize) -> Vec<u8> {
+    crate::map::bytes_at(mapping.base(), len_bytes)
+}
