@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jackdaw_base::hash::xxh3_64_without_checksum;
-use jackdaw_io::{AlignedBuffer, Durability, OpenMode, OpenOptions, Vfs, VfsFile};
+use jackdaw_io::{
+    AlignedBuffer, Durability, OpenMode, OpenOptions, Vfs, VfsFile, is_encrypted_file,
+};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -131,6 +133,11 @@ impl MetaFile {
         let file = vfs.open(&path, options).map_err(io)?;
         let len_bytes = file.len_bytes().map_err(io)?;
         if len_bytes != 2 * SLOT_BYTES as u64 {
+            if is_encrypted_file(&*file).map_err(io)? {
+                return Err(OpenError::Encrypted {
+                    path: directory.to_owned(),
+                });
+            }
             return Err(OpenError::NotAnEnvironment {
                 path: directory.to_owned(),
             });

@@ -56,7 +56,12 @@ impl Shared {
                 after_damage = false;
                 continue;
             }
-            let (page_count, damage) = self.check_place(PageNumber(number), at, &pin);
+            let (page_count, damage) =
+                self.check_place(PageNumber(number), at, &pin)
+                    .map_err(|source| {
+                        let path = self.directory.join(Damage::DATA_FILE);
+                        StorageError::io(&path, "read", source)
+                    })?;
             if let Some((damage, _)) = &damage
                 && matches!(damage.what, DamageKind::Pointer { .. })
             {
@@ -86,14 +91,17 @@ impl Shared {
 
     /// Validates what starts at `number`: how many pages it has, and the damage with whether the
     /// page carries its own number.
+    ///
+    /// # Errors
+    /// When the machine does not give the bytes.
     fn check_place(
         &self,
         number: PageNumber,
         snapshot: u64,
         pin: &ReaderPin,
-    ) -> (u64, Option<(Damage, bool)>) {
+    ) -> std::io::Result<(u64, Option<(Damage, bool)>)> {
         if let Location::Frame(frame) = self.table.find(number, snapshot, &self.frames) {
-            return (u64::from(self.frames.page_count(frame).max(1)), None);
+            return Ok((u64::from(self.frames.page_count(frame).max(1)), None));
         }
         let past_the_end = || {
             let what = DamageKind::Pointer {
@@ -102,8 +110,8 @@ impl Shared {
             };
             (1, Some((Damage::on_page(number, what), true)))
         };
-        let Some(head) = self.view.pages(number, 1, pin) else {
-            return past_the_end();
+        let Some(head) = self.view.load(number, 1, pin)? else {
+            return Ok(past_the_end());
         };
         let header = Page::from_bytes(head).expect("one whole page").header();
         let page_count = match header.kind == PageKind::Overflow as u8 {
@@ -111,12 +119,12 @@ impl Shared {
             false => 1,
         };
         let names_itself = header.page_number.get() == number.0;
-        let bytes = self.view.pages(number, page_count, pin).unwrap_or(head);
-        match self.validate(number, bytes) {
+        let bytes = self.view.load(number, page_count, pin)?.unwrap_or(head);
+        Ok(match self.validate(number, bytes) {
             Ok(()) => (u64::from(page_count), None),
             Err(StorageError::Corrupt(damage)) => (1, Some((*damage, names_itself))),
             Err(_) => past_the_end(),
-        }
+        })
     }
 }
 

@@ -26,6 +26,12 @@ pub enum OpenError {
         /// The directory.
         path: PathBuf,
     },
+    /// The directory is encrypted, and was opened without its key.
+    #[error("{} is encrypted: give its key", path.display())]
+    Encrypted {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory is missing or empty, and creating was not asked for.
     #[error("{} holds no Jackdaw environment: check the path", path.display())]
     Missing {

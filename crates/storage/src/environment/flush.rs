@@ -243,7 +243,11 @@ impl Shared {
     }
 
     pub(super) fn forget_versions(&self, versions: &[(PageNumber, FrameId)]) {
-        let removed = self.table.remove_flushed(versions, &self.frames);
+        let removed = {
+            let stay_readable = !self.view.is_loaded_on_demand();
+            self.table
+                .remove_flushed(versions, stay_readable, &self.frames)
+        };
         let epoch = self.readers.next_epoch();
         self.frames.retire(removed.into_iter(), epoch);
         self.frames.reclaim(self.readers.oldest_epoch());

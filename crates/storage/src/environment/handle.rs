@@ -214,6 +214,7 @@ impl Environment {
     /// Lets go of pages of the data file that are resident in memory; they come back from the
     /// system's cache when touched.
     pub fn release_resident(&self) {
+        self.inner.shared.give_up_all_loaded();
         self.inner.shared.view.release_resident();
     }
 }

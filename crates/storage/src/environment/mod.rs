@@ -11,6 +11,7 @@ mod check;
 mod error;
 mod flush;
 mod give_back;
+mod give_up;
 mod handle;
 mod hold;
 mod in_place;

@@ -188,7 +188,7 @@ impl Shared {
         if let Location::Frame(frame) = self.table.find(page, snapshot.id().0, &self.frames) {
             return u64::from(self.frames.page_count(frame).max(1));
         }
-        let head = self.view.pages(page, 1, snapshot.pin());
+        let head = self.view.load(page, 1, snapshot.pin()).ok().flatten();
         let header = head.map(|head| Page::from_bytes(head).expect("one whole page").header());
         header
             .filter(|header| {

@@ -14,6 +14,7 @@ use jackdaw_base::sync::{AtomicU64, Ordering};
 use jackdaw_io::{FileLock, Vfs, VfsFile};
 
 use super::give_back::Holes;
+use super::give_up::GivenUp;
 use super::in_place::InPlace;
 use super::merger::Merger;
 use super::meters::{MeterKind, Meters};
@@ -55,6 +56,7 @@ pub(crate) struct Shared {
     pub(crate) merger: Merger,
     pub(crate) in_place: InPlace,
     pub(super) scrub_next: Mutex<ScrubPosition>,
+    pub(super) given_up: Mutex<GivenUp>,
     /// Held while the data file grows.
     pub(super) growth: Mutex<()>,
     /// Seed of page checksums.
@@ -169,6 +171,7 @@ impl Shared {
             merger: Merger::default(),
             in_place: InPlace::new(parts.value_file),
             scrub_next: Mutex::default(),
+            given_up: Mutex::default(),
             growth: Mutex::new(()),
             salt: parts.meta.salt,
             file_pages: AtomicU64::new(parts.file_pages),
@@ -335,7 +338,7 @@ impl Shared {
         snapshot: u64,
         pin: &'a ReaderPin,
     ) -> Result<&'a [u8], StorageError> {
-        let (bytes, is_validated) = match self.table.find(number, snapshot, &self.frames) {
+        let bytes = match self.table.find(number, snapshot, &self.frames) {
             Location::Frame(frame) if self.frames.page_count(frame) == pages => {
                 let bytes = self.frames.published(frame, pin);
                 pages_read::count_scratch();
@@ -343,19 +346,18 @@ impl Shared {
                 return Ok(bytes);
             }
             Location::Frame(_) => return Err(Shared::wrong_run(number)),
-            Location::File { validated } => {
+            Location::File { validated: true } => {
+                pages_read::count_file();
                 let bytes = self.view.pages(number, pages, pin);
-                (bytes.ok_or_else(|| past_the_end(number))?, validated)
+                bytes.ok_or_else(|| past_the_end(number))?
+            }
+            Location::File { validated: false } => {
+                let started = self.vfs.monotonic_nanos();
+                let bytes = self.load(number, pages, pin)?;
+                self.found_right(number, bytes, started)?;
+                bytes
             }
         };
-        if is_validated {
-            pages_read::count_file();
-        } else {
-            let started = self.vfs.monotonic_nanos();
-            self.validate(number, bytes)?;
-            self.touched(started, bytes.len());
-            self.table.mark_validated(number);
-        }
         pages_read::count_run(bytes.len());
         Ok(bytes)
     }
@@ -366,25 +368,48 @@ impl Shared {
         number: PageNumber,
         pin: &'a ReaderPin,
     ) -> Result<&'a Page, StorageError> {
-        let one = self
-            .view
-            .pages(number, 1, pin)
-            .ok_or_else(|| past_the_end(number))?;
-        let head = Page::from_bytes(one).expect("views are whole pages");
         let started = self.vfs.monotonic_nanos();
+        let one = self.load(number, 1, pin)?;
+        let head = Page::from_bytes(one).expect("views are whole pages");
         let header = head.header();
         let bytes = if header.kind == PageKind::Overflow as u8 {
             let pages = run_page_count(header.overflow_len());
-            self.view
-                .pages(number, pages, pin)
-                .ok_or_else(|| past_the_end(number))?
+            self.load(number, pages, pin)?
         } else {
             one
         };
+        self.found_right(number, bytes, started)?;
+        Ok(head)
+    }
+
+    /// Bytes of the data file of which nothing is known yet.
+    pub(super) fn load<'a>(
+        &'a self,
+        number: PageNumber,
+        pages: u32,
+        pin: &'a ReaderPin,
+    ) -> Result<&'a [u8], StorageError> {
+        let bytes = self.view.load(number, pages, pin).map_err(|source| {
+            let path = self.directory.join(Damage::DATA_FILE);
+            StorageError::io(&path, "read", source)
+        });
+        bytes?.ok_or_else(|| past_the_end(number))
+    }
+
+    /// Validates a page or run that was asked for at `started` and touched for the first time.
+    fn found_right(
+        &self,
+        number: PageNumber,
+        bytes: &[u8],
+        started: u64,
+    ) -> Result<(), StorageError> {
         self.validate(number, bytes)?;
         self.touched(started, bytes.len());
         self.table.mark_validated(number);
-        Ok(head)
+        if self.view.excess_bytes() > 0 {
+            self.give_up_loaded();
+        }
+        Ok(())
     }
 
     /// Notes that bytes of the data file were touched for the first time, from `started` until now.

@@ -15,6 +15,7 @@
 //!   between the two is or will be read. So whatever horizon a later flush takes, the version
 //!   that it has to write is there.
 
+use std::ops::Range;
 use std::sync::PoisonError;
 
 use jackdaw_base::lazy_array::LazyArray;
@@ -104,6 +105,49 @@ impl PageTable {
         );
     }
 
+    /// Notes that the data file's copies of `pages` have to be read and looked at again, for every
+    /// reader that comes from now on.
+    pub(crate) fn forget_validated(&self, pages: Range<PageNumber>, frames: &Frames) {
+        let _change = self.lock();
+        for page in (pages.start.0..pages.end.0).map(PageNumber) {
+            let slot = self.slot(page);
+            match self.last_version(slot.load(Ordering::Acquire), frames) {
+                Some(last) if frames.older(last) == VALIDATED => frames.set_older(last, IN_FILE),
+                Some(_) => {}
+                None => {
+                    let _ = slot.compare_exchange(
+                        VALIDATED,
+                        IN_FILE,
+                        Ordering::AcqRel,
+                        Ordering::Relaxed,
+                    );
+                }
+            }
+        }
+    }
+
+    /// Whether any of `pages` is read from the data file without another look.
+    pub(crate) fn has_validated(&self, pages: Range<PageNumber>, frames: &Frames) -> bool {
+        let _change = self.lock();
+        (pages.start.0..pages.end.0).map(PageNumber).any(|page| {
+            let value = self.slot(page).load(Ordering::Acquire);
+            let last = self.last_version(value, frames);
+            last.map_or(value, |last| frames.older(last)) == VALIDATED
+        })
+    }
+
+    /// The oldest version of a chain that begins with `value`; `None` of one without any.
+    fn last_version(&self, value: u64, frames: &Frames) -> Option<FrameId> {
+        let mut last = None;
+        let mut value = value;
+        while value >= FIRST_FRAME {
+            let version = FrameId::from_raw(value - FIRST_FRAME);
+            value = frames.older(version);
+            last = Some(version);
+        }
+        last
+    }
+
     /// Adds the versions of one transaction; `snapshot < transaction` readers do not see them.
     pub(crate) fn publish(
         &self,
@@ -181,19 +225,20 @@ impl PageTable {
     }
 
     /// Removes `flushed` and all older versions of each page: the data file holds them now (or
-    /// nothing needs to, when `flushed` is a marker). Gives the frames to retire.
+    /// nothing needs to, when `flushed` is a marker). They are known to be right if they
+    /// `stay_readable`. Gives the frames to retire.
     pub(crate) fn remove_flushed(
         &self,
         flushed: &[(PageNumber, FrameId)],
+        stay_readable: bool,
         frames: &Frames,
     ) -> Vec<FrameId> {
         let _change = self.lock();
         let mut removed = Vec::with_capacity(flushed.len());
         for &(page, id) in flushed {
-            let rest = if frames.page_count(id) == 0 {
-                IN_FILE
-            } else {
-                VALIDATED
+            let rest = match stay_readable && frames.page_count(id) > 0 {
+                true => VALIDATED,
+                false => IN_FILE,
             };
             self.cut_chain(page, id, rest, frames);
             let mut value = id.raw() + FIRST_FRAME;
@@ -299,14 +344,14 @@ mod tests {
         let first = publish(&table, &frames, 1, 1);
         let second = publish(&table, &frames, 1, 2);
         let third = publish(&table, &frames, 1, 3);
-        let removed = table.remove_flushed(&[(page, second)], &frames);
+        let removed = table.remove_flushed(&[(page, second)], true, &frames);
         assert_eq!(removed, vec![second, first]);
         assert_eq!(table.find(page, 3, &frames), Location::Frame(third));
         assert_eq!(
             table.find(page, 2, &frames),
             Location::File { validated: true }
         );
-        table.remove_flushed(&[(page, third)], &frames);
+        table.remove_flushed(&[(page, third)], true, &frames);
         assert!(!table.has_versions(page));
     }
 
@@ -327,7 +372,7 @@ mod tests {
         assert_eq!(table.begin_flush(11, &readers), 5);
         drop(pin);
         assert_eq!(superseded(11), [versions[3]]);
-        let removed = table.remove_flushed(&[(page, versions[1])], &frames);
+        let removed = table.remove_flushed(&[(page, versions[1])], true, &frames);
         assert_eq!(removed, [versions[1]]);
         assert_eq!(table.find(page, 11, &frames), Location::Frame(versions[4]));
     }
@@ -349,7 +394,7 @@ mod tests {
         table.mark_validated(page);
         let frame = frames.allocate(0).expect("memory");
         let published = table.publish(2, std::iter::once(PublishedPage { page, frame }), &frames);
-        table.remove_flushed(&published, &frames);
+        table.remove_flushed(&published, true, &frames);
         assert_eq!(
             table.find(page, 2, &frames),
             Location::File { validated: false }

@@ -1,11 +1,11 @@
 //! All interleavings of a reader, the flusher and the writer, by loom.
 //!
 //! Run with `cargo xtask test race`. What is proven: a snapshot reads its own version of a page,
-//! in scratch memory or in the file, whatever the flusher and the writer do meanwhile, and no frame
-//! is re-used while it reads.
+//! in scratch memory or in the file, whatever the flusher and the writer do meanwhile, no frame is
+//! re-used while it reads, and no loaded page given up.
 
-use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 
 use super::{FrameId, Frames, Location, PageTable, PublishedPage, Readers};
@@ -20,6 +20,10 @@ struct World {
     /// Stands for the page in the data file: which version it holds.
     file: AtomicU64,
     visible: AtomicU64,
+    /// Stands for memory into which the page is loaded: which version it holds, 0 for none.
+    memory: AtomicU64,
+    /// Whether that is to be given up, under the lock of such memory.
+    is_chosen: Mutex<bool>,
 }
 
 impl World {
@@ -32,6 +36,8 @@ impl World {
             table: PageTable::new(),
             file: AtomicU64::new(0),
             visible: AtomicU64::new(0),
+            memory: AtomicU64::new(0),
+            is_chosen: Mutex::new(false),
         };
         drop(world.readers.register(|| 0));
         world
@@ -62,7 +68,9 @@ impl World {
         let bytes = self.frames.published(frame, &pin);
         self.file.store(number(bytes), Ordering::SeqCst);
         drop(pin);
-        let removed = self.table.remove_flushed(&[(PAGE, frame)], &self.frames);
+        let removed = self
+            .table
+            .remove_flushed(&[(PAGE, frame)], true, &self.frames);
         let epoch = self.readers.next_epoch();
         self.frames.retire(removed.into_iter(), epoch);
         self.frames.reclaim(self.readers.oldest_epoch());
@@ -76,6 +84,41 @@ impl World {
         let epoch = self.readers.next_epoch();
         self.frames.retire(removed.into_iter(), epoch);
         self.frames.reclaim(self.readers.oldest_epoch());
+    }
+
+    /// Loads the page as readers of encrypted files do.
+    fn load(&self) {
+        let mut is_chosen = self.is_chosen.lock().expect("no panic");
+        *is_chosen = false;
+        self.memory.store(1, Ordering::SeqCst);
+    }
+
+    /// One round of giving up: chosen, forgotten, and gone if nobody reads it.
+    fn give_up(&self) {
+        *self.is_chosen.lock().expect("no panic") = true;
+        let pages = || PAGE..PageNumber(PAGE.0 + 1);
+        self.table.forget_validated(pages(), &self.frames);
+        let epoch = self.readers.next_epoch();
+        if self.readers.oldest_epoch() < epoch {
+            return;
+        }
+        let is_chosen = self.is_chosen.lock().expect("no panic");
+        if *is_chosen && !self.table.has_validated(pages(), &self.frames) {
+            self.memory.store(0, Ordering::SeqCst);
+        }
+    }
+
+    /// What a new snapshot finds in memory into which the page is loaded.
+    fn read_loaded(&self) -> u64 {
+        let (_pin, snapshot) = self.readers.register(|| 0).expect("a free slot");
+        match self.table.find(PAGE, snapshot, &self.frames) {
+            Location::File { validated: true } => {}
+            _ => {
+                self.load();
+                self.table.mark_validated(PAGE);
+            }
+        }
+        self.memory.load(Ordering::SeqCst)
     }
 
     /// Which version a new snapshot reads, and the snapshot.
@@ -168,5 +211,27 @@ fn flush_beside_dropped_versions_writes_what_its_horizon_sees() {
         flusher.join().expect("no panic");
         let (found, snapshot) = world.read();
         assert_eq!((found, snapshot), (2, 2));
+    });
+}
+
+#[test]
+fn readers_beside_giving_up_find_what_they_loaded() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let world = World::new();
+        world.load();
+        let reader = {
+            let world = Arc::clone(&world);
+            thread::spawn(move || (world.read_loaded(), world.read_loaded()))
+        };
+        let other = {
+            let world = Arc::clone(&world);
+            thread::spawn(move || world.read_loaded())
+        };
+        world.give_up();
+        world.give_up();
+        assert_eq!(reader.join().expect("no panic"), (1, 1));
+        assert_eq!(other.join().expect("no panic"), 1);
     });
 }
