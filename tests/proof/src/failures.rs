@@ -9,6 +9,7 @@ use jackdaw_io::Vfs;
 use jackdaw_sim::{CrashChoice, Fault, FaultError, Rng, SimVfs};
 use jackdaw_storage::{CommitError, Environment, OpenError, Options, StorageError};
 
+use crate::disk;
 use crate::model::{State, change, check_sound, compare};
 
 const DIRECTORY: &str = "/db";
@@ -27,14 +28,15 @@ pub struct FailureReport {
 
 /// State that must be there, and the one of a transaction whose outcome is unknown.
 struct Expected {
+    seed: u64,
     number: u64,
     state: State,
     unknown: Option<State>,
 }
 
-fn open(vfs: &Arc<SimVfs>) -> Result<Environment, OpenError> {
-    let vfs: Arc<dyn Vfs> = vfs.clone();
-    Environment::open(vfs, Path::new(DIRECTORY), Options::small())
+fn open(vfs: &Arc<SimVfs>, seed: u64) -> Result<Environment, OpenError> {
+    let disk = disk::of_seed(seed, Arc::clone(vfs) as Arc<dyn Vfs>);
+    Environment::open(disk, Path::new(DIRECTORY), Options::small())
 }
 
 /// Runs all loops for the script of `seed`.
@@ -72,11 +74,12 @@ pub fn run(seed: u64) -> Result<FailureReport, String> {
 fn script(vfs: &Arc<SimVfs>, seed: u64) -> Result<Expected, String> {
     let mut rng = Rng::new(seed);
     let mut expected = Expected {
+        seed,
         number: 0,
         state: State::default(),
         unknown: None,
     };
-    let Ok(mut environment) = open(vfs) else {
+    let Ok(mut environment) = open(vfs, seed) else {
         return Ok(expected);
     };
     for round in 0..TRANSACTIONS {
@@ -84,7 +87,11 @@ fn script(vfs: &Arc<SimVfs>, seed: u64) -> Result<Expected, String> {
             return Ok(expected);
         };
         let mut next = expected.state.clone();
-        change(&mut transaction, &mut next, &mut rng).map_err(|e| e.to_string())?;
+        match change(&mut transaction, &mut next, &mut rng) {
+            // Pages of an encrypted disk are read like any file; nothing was changed.
+            Err(StorageError::Io { .. }) => continue,
+            changed => changed.map_err(|e| e.to_string())?,
+        }
         match transaction.commit() {
             Ok(number) => {
                 expected.number = number.0;
@@ -104,7 +111,7 @@ fn script(vfs: &Arc<SimVfs>, seed: u64) -> Result<Expected, String> {
         }
         if round % 6 == 5 {
             drop(environment);
-            let Ok(reopened) = open(vfs) else {
+            let Ok(reopened) = open(vfs, seed) else {
                 return Ok(expected);
             };
             environment = reopened;
@@ -127,7 +134,7 @@ fn after(
     for depth in 0..NESTED {
         let fault = Fault::nth(&[], 1 + (nth * 7 + depth * 5) % 40, FaultError::Device);
         image.inject(fault.sticky());
-        let opened = open(&image);
+        let opened = open(&image, expected.seed);
         report.openings += 1;
         if let Err(OpenError::Storage(StorageError::Corrupt(damage))) = &opened {
             return Err(format!("a failing disk was taken for damage: {damage}"));
@@ -144,7 +151,7 @@ fn after(
 
 impl Expected {
     fn check(&self, vfs: &Arc<SimVfs>) -> Result<(), String> {
-        let environment = open(vfs).map_err(|e| e.to_string())?;
+        let environment = open(vfs, self.seed).map_err(|e| e.to_string())?;
         let reader = environment.read().map_err(|e| e.to_string())?;
         let found = reader.id().0;
         let state = match (&self.unknown, found.checked_sub(self.number)) {

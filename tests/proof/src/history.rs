@@ -9,10 +9,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use jackdaw_io::{Durability, Vfs};
+use jackdaw_io::{Durability, OpenMode, OpenOptions, Vfs};
 use jackdaw_sim::{CrashChoice, Fault, FaultError, OperationKind, Rng, SimVfs};
-use jackdaw_storage::{CommitError, Environment, OpenError, Options, ReadTransaction, verify};
+use jackdaw_storage::{
+    CommitError, Environment, OpenError, Options, ReadTransaction, StorageError, verify,
+};
 
+use crate::disk;
 use crate::model::{State, change, check_sound, compare};
 use crate::planted::Mistake;
 
@@ -37,6 +40,7 @@ pub struct HistoryReport {
 }
 
 struct World {
+    seed: u64,
     vfs: Arc<SimVfs>,
     mistake: Option<Mistake>,
     /// States that may be found, by transaction: from the last one that must be there on.
@@ -61,6 +65,7 @@ pub fn run(seed: u64, mistake: Option<Mistake>) -> Result<HistoryReport, String>
     let _planted = mistake.map(Mistake::plant);
     let mut rng = Rng::new(seed);
     let mut world = World {
+        seed,
         vfs: SimVfs::new(seed),
         mistake,
         states: BTreeMap::from([(0, State::default())]),
@@ -95,10 +100,16 @@ fn options(rng: &mut Rng) -> Options {
 
 impl World {
     fn disk(&self) -> Arc<dyn Vfs> {
-        match self.mistake {
+        let disk = match self.mistake {
             Some(mistake) => mistake.disk(&self.vfs),
             None => Arc::clone(&self.vfs) as Arc<dyn Vfs>,
-        }
+        };
+        disk::of_seed(self.seed, disk)
+    }
+
+    /// The disk for somebody who only looks.
+    fn honest_disk(&self) -> Arc<dyn Vfs> {
+        disk::of_seed(self.seed, Arc::clone(&self.vfs) as Arc<dyn Vfs>)
     }
 
     fn has_lost_power(&self) -> bool {
@@ -130,16 +141,19 @@ impl World {
 
     /// A failure of the disk is the machine's, never damage.
     fn expect_machine(&self, error: &OpenError) -> Result<Step, String> {
-        use jackdaw_storage::StorageError::Corrupt;
         match error {
-            OpenError::Storage(Corrupt(damage)) => Err(format!("opening met damage: {damage}")),
+            OpenError::Storage(StorageError::Corrupt(damage)) => {
+                Err(format!("opening met damage: {damage}"))
+            }
             _ => Ok(Step::PowerLost),
         }
     }
 
     fn work(&mut self, environment: Environment, rng: &mut Rng) -> Result<Step, String> {
-        let mut state = self.check_opened(&environment)?;
         let mut readers: Vec<(ReadTransaction, State)> = Vec::new();
+        let Some(mut state) = self.check_opened(&environment)? else {
+            return self.lose(environment, readers);
+        };
         for _ in 0..rng.below(TRANSACTIONS_MAX) {
             match self.transaction(&environment, &mut state, rng)? {
                 Step::Done => {}
@@ -153,7 +167,9 @@ impl World {
             }
             if rng.chance(5) && !readers.is_empty() {
                 let (reader, seen) = readers.swap_remove(0);
-                compare(&reader, &seen).map_err(|e| format!("a snapshot changed: {e}"))?;
+                if !self.is_unchanged(&reader, &seen)? {
+                    return self.lose(environment, readers);
+                }
             }
             if rng.chance(4) && !self.scrub(&environment)? {
                 return self.lose(environment, readers);
@@ -167,7 +183,9 @@ impl World {
             }
         }
         for (reader, seen) in readers.drain(..) {
-            compare(&reader, &seen).map_err(|e| format!("a snapshot changed: {e}"))?;
+            if !self.is_unchanged(&reader, &seen)? {
+                return self.lose(environment, Vec::new());
+            }
         }
         let closes = rng.chance(3);
         if !closes {
@@ -195,21 +213,38 @@ impl World {
         }
     }
 
-    /// The state that was found, when it is one that may be.
-    fn check_opened(&mut self, environment: &Environment) -> Result<State, String> {
+    /// Compares a snapshot with what it saw at first; `false` when the machine is gone.
+    fn is_unchanged(&self, reader: &ReadTransaction, seen: &State) -> Result<bool, String> {
+        match compare(reader, seen) {
+            Ok(()) => Ok(true),
+            Err(_) if self.has_lost_power() => Ok(false),
+            Err(what) => Err(format!("a snapshot changed: {what}")),
+        }
+    }
+
+    /// The state that was found, when it is one that may be; `None` when the machine is gone.
+    fn check_opened(&mut self, environment: &Environment) -> Result<Option<State>, String> {
         let reader = environment.read().map_err(|e| e.to_string())?;
         let found = reader.id().0;
         let Some(state) = self.states.remove(&found) else {
             let known: Vec<u64> = self.states.keys().copied().collect();
             return Err(format!("transaction {found} is the last, not of {known:?}"));
         };
-        compare(&reader, &state).map_err(|e| format!("after transaction {found}: {e}"))?;
+        let checked = compare(&reader, &state)
+            .map_err(|what| format!("after transaction {found}: {what}"))
+            .and_then(|()| check_sound(environment));
         drop(reader);
-        check_sound(environment)?;
+        match checked {
+            Err(_) if self.has_lost_power() => {
+                self.states.insert(found, state);
+                return Ok(None);
+            }
+            checked => checked?,
+        }
         self.states = BTreeMap::from([(found, state.clone())]);
         self.report.openings += 1;
         self.has_damaged_slot = false;
-        Ok(state)
+        Ok(Some(state))
     }
 
     fn transaction(
@@ -225,7 +260,11 @@ impl World {
         };
         let number = transaction.id().0;
         let mut next = state.clone();
-        change(&mut transaction, &mut next, rng).map_err(|e| format!("a change failed: {e}"))?;
+        match change(&mut transaction, &mut next, rng) {
+            // Pages of an encrypted disk are read like any file.
+            Err(StorageError::Io { .. }) if self.has_lost_power() => return Ok(Step::PowerLost),
+            changed => changed.map_err(|e| format!("a change failed: {e}"))?,
+        }
         if rng.chance(12) {
             drop(transaction);
             return Ok(Step::Done);
@@ -313,8 +352,8 @@ impl World {
         }
         let meta = Path::new(DIRECTORY).join("meta");
         if rng.chance(3) && self.vfs.exists(&meta).is_ok_and(|exists| exists) {
-            let report =
-                verify(&*self.vfs, Path::new(DIRECTORY)).map_err(|error| error.to_string())?;
+            let report = verify(&*self.honest_disk(), Path::new(DIRECTORY))
+                .map_err(|error| error.to_string())?;
             if let Some(damage) = report.damages.first() {
                 return Err(format!("verify found damage: {damage}"));
             }
@@ -325,14 +364,17 @@ impl World {
     /// One slot may rot: the other one leads to everything.
     fn damage_newer_meta_slot(&mut self) -> Result<(), String> {
         let path = Path::new(DIRECTORY).join("meta");
-        let Ok(meta) = self.vfs.file_bytes(&path) else {
+        let read = OpenOptions {
+            mode: OpenMode::Read,
+            direct: false,
+        };
+        let Ok(meta) = self.honest_disk().open(&path, read) else {
             return Ok(());
         };
-        let sequence = |slot: usize| {
-            let bytes = meta.get(slot * 4096 + 32..slot * 4096 + 40);
-            bytes.map_or(0, |bytes| {
-                u64::from_le_bytes(bytes.try_into().unwrap_or_default())
-            })
+        let sequence = |slot: u64| {
+            let mut bytes = [0; 8];
+            let read = meta.read_at(&mut bytes, slot * 4096 + 32);
+            read.map_or(0, |()| u64::from_le_bytes(bytes))
         };
         // A new environment has one slot only.
         if sequence(0) == 0 || sequence(1) == 0 {
@@ -341,7 +383,7 @@ impl World {
         self.has_damaged_slot = true;
         let slot = u64::from(sequence(1) > sequence(0));
         self.vfs
-            .flip(&path, slot * 4096 + 48, 1)
+            .flip(&path, disk::place(self.seed, slot * 4096 + 48), 1)
             .map_err(|error| error.to_string())
     }
 }

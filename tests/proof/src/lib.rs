@@ -6,6 +6,7 @@
 //! decides whether what concurrent clients saw is possible in a serial order.
 #![forbid(unsafe_code)]
 
+pub mod disk;
 pub mod failures;
 pub mod fixture;
 pub mod history;

@@ -9,6 +9,7 @@ use jackdaw_io::Vfs;
 use jackdaw_sim::{ImageBudget, Rng, SimVfs, Sweep, SweepReport};
 use jackdaw_storage::{Environment, Options};
 
+use crate::disk;
 use crate::model::{State, change, check_sound, compare};
 
 const DIRECTORY: &str = "/db";
@@ -18,15 +19,16 @@ pub const TRANSACTIONS: u64 = 200;
 pub const IMAGES_PER_MOMENT: u64 = 96;
 
 struct Script {
+    seed: u64,
     vfs: Arc<SimVfs>,
     states: BTreeMap<u64, State>,
     /// Operations of the disk before a transaction was acknowledged, and its number.
     acknowledged: Vec<(u64, u64)>,
 }
 
-fn open(vfs: &Arc<SimVfs>) -> Result<Environment, String> {
-    let vfs: Arc<dyn Vfs> = vfs.clone();
-    Environment::open(vfs, Path::new(DIRECTORY), Options::small()).map_err(|e| e.to_string())
+fn open(vfs: &Arc<SimVfs>, seed: u64) -> Result<Environment, String> {
+    let disk = disk::of_seed(seed, Arc::clone(vfs) as Arc<dyn Vfs>);
+    Environment::open(disk, Path::new(DIRECTORY), Options::small()).map_err(|e| e.to_string())
 }
 
 /// Runs the script of `seed` and checks images of all its moments.
@@ -53,7 +55,7 @@ impl Script {
     fn run(seed: u64, transactions: u64) -> Result<Script, String> {
         let vfs = SimVfs::new(seed);
         let mut rng = Rng::new(seed);
-        let mut environment = open(&vfs)?;
+        let mut environment = open(&vfs, seed)?;
         let mut state = State::default();
         let mut states = BTreeMap::from([(0, state.clone())]);
         let mut acknowledged = Vec::new();
@@ -68,13 +70,14 @@ impl Script {
                 0 => environment.flush().map_err(|e| e.to_string())?,
                 1 => {
                     drop(environment);
-                    environment = open(&vfs)?;
+                    environment = open(&vfs, seed)?;
                 }
                 _ => {}
             }
         }
         drop(environment);
         Ok(Script {
+            seed,
             vfs,
             states,
             acknowledged,
@@ -82,7 +85,7 @@ impl Script {
     }
 
     fn check(&self, image: &Arc<SimVfs>, completed: u64) -> Result<(), String> {
-        let environment = open(image)?;
+        let environment = open(image, self.seed)?;
         let reader = environment.read().map_err(|e| e.to_string())?;
         let found = reader.id().0;
         let count = self

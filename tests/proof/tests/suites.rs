@@ -28,6 +28,12 @@ fn crash_images_of_a_short_script_hold_what_was_acknowledged() {
 }
 
 #[test]
+fn crash_images_of_an_encrypted_disk_hold_what_was_acknowledged() {
+    let report = sweep::run(3, 8, 6).unwrap();
+    assert!(report.image_count > 150, "{report:?}");
+}
+
+#[test]
 fn a_disk_that_skips_syncs_is_found() {
     assert!(find(Mistake::SkipSync).is_some());
 }
