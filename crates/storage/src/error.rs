@@ -90,6 +90,16 @@ impl StorageError {
         }
     }
 
+    /// As [`StorageError::io`], and [`StorageError::Full`] when the disk or the user's share of it
+    /// is used up: for what can be taken back and tried again.
+    #[cold]
+    pub(crate) fn of_space(path: &Path, operation: &'static str, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StorageError::Full,
+            _ => StorageError::io(path, operation, source),
+        }
+    }
+
     /// Damage found on a page of the data file.
     #[cold]
     pub fn corrupt_page(page: PageNumber, what: DamageKind) -> StorageError {

@@ -121,6 +121,27 @@ fn full_disk_gets_the_journal_back_before_a_write_is_refused() {
 }
 
 #[test]
+fn journal_file_that_the_full_disk_refuses_is_a_full_disk() {
+    let vfs = SimVfs::new(9);
+    let environment = open(&vfs).unwrap();
+    put(&environment, 1, 10).unwrap();
+    let made = [OperationKind::Open];
+    vfs.inject(
+        Fault::nth(&made, 1, FaultError::Full)
+            .sticky()
+            .on("prepared-"),
+    );
+    let refused = (2..1_000).find_map(|key| put(&environment, key, 3_000).err());
+    let refused = refused.expect("the next journal file is needed some time");
+    assert!(
+        matches!(refused, CommitError::NotCommitted(StorageError::Full)),
+        "{refused}"
+    );
+    vfs.clear_faults();
+    put(&environment, 1_000, 10).expect("there is room again");
+}
+
+#[test]
 fn failed_journal_write_poisons_and_reads_go_on() {
     let vfs = SimVfs::new(2);
     let environment = open(&vfs).unwrap();

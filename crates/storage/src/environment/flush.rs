@@ -181,10 +181,7 @@ impl Shared {
         // A disk without room for the whole step may have room for what is needed now.
         let grown = grow(wanted)
             .or_else(|_| grow(page_count))
-            .map_err(|source| match source.kind() {
-                std::io::ErrorKind::StorageFull => StorageError::Full,
-                _ => StorageError::io(&path, "growth", source),
-            })?;
+            .map_err(|source| StorageError::of_space(&path, "growth", source))?;
         self.view
             .cover(grown * PAGE_BYTES as u64)
             .map_err(|source| StorageError::io(&path, "mapping", source))?;
@@ -232,11 +229,8 @@ impl Shared {
         let path = || self.directory.join(crate::Damage::DATA_FILE);
         self.data_file
             .write_at(bytes, offset, Durability::None)
-            .map_err(|source| match source.kind() {
-                // The pages were a hole. They are still in memory and in the journal.
-                std::io::ErrorKind::StorageFull => StorageError::Full,
-                _ => StorageError::io(&path(), "write", source),
-            })?;
+            // Full when the pages were a hole. They are still in memory and in the journal.
+            .map_err(|source| StorageError::of_space(&path(), "write", source))?;
         // A hint: failing to start early only makes the sync later longer.
         let _ = self.data_file.start_write_back(offset, bytes.len() as u64);
         Ok(())
@@ -316,12 +310,19 @@ impl Shared {
         let _ = self.flush(false);
     }
 
-    /// Gives space of the journal back to a full disk: what can be flushed is, and no journal file
-    /// is kept for use again.
-    pub(crate) fn make_room(&self) {
-        // A failure has poisoned the environment, or is the full disk, which the caller meets.
-        let _ = self.flush(false);
+    /// Gives space of the journal back to a full disk: no file of it is kept for use again, and
+    /// what can be flushed is. No lock may be held.
+    ///
+    /// # Errors
+    /// [`StorageError::Full`] when even the flush finds no room, in holes of the data file: what
+    /// was given back is then left to the next flush, not to more journal. Any other failure has
+    /// poisoned the environment.
+    pub(crate) fn make_room(&self) -> Result<(), StorageError> {
         self.journal.give_back_recycled(0);
+        self.write_sealed();
+        self.flush(false)?;
+        self.journal.give_back_recycled(0);
+        Ok(())
     }
 
     fn want_flush(&self) {

@@ -127,10 +127,7 @@ impl Shared {
             self.in_place
                 .file
                 .allocate(offset, len_bytes)
-                .map_err(|source| match source.kind() {
-                    std::io::ErrorKind::StorageFull => StorageError::Full,
-                    _ => StorageError::io(&path, "growth", source),
-                })?;
+                .map_err(|source| StorageError::of_space(&path, "growth", source))?;
         }
         for &(page, pages) in runs {
             unsettled.runs.insert(page.0, (pages, transaction));

@@ -253,18 +253,15 @@ impl Journal {
             mode: OpenMode::CreateNew,
             direct: true,
         };
-        let file = self.vfs.open(path, options).map_err(io)?;
+        let no_space = |source| StorageError::of_space(path, "preparation", source);
+        let file = self.vfs.open(path, options).map_err(no_space)?;
         let is_written = self.options.durability == Durability::Data
             && !is_for_one_record
             && self.mean_write_bytes.load(Ordering::Relaxed) < UNZEROED_WRITE_BYTES;
         if let Err(source) = fill(&*file, capacity_bytes, is_written) {
             // The name must not hold the space that was just found missing.
             let _ = self.vfs.remove_file(path);
-            return Err(if source.kind() == std::io::ErrorKind::StorageFull {
-                StorageError::Full
-            } else {
-                io(source)
-            });
+            return Err(no_space(source));
         }
         Ok(JournalFile {
             file,

@@ -549,9 +549,9 @@ impl WriteTransaction {
         let mut prepared = self.prepare_to_seal(unsettled.as_deref_mut());
         if matches!(prepared, Err(StorageError::Full)) {
             let was_locked = unsettled.take().is_some();
-            shared.make_room();
+            let room = shared.make_room();
             unsettled = was_locked.then(|| shared.in_place.lock());
-            prepared = self.prepare_to_seal(unsettled.as_deref_mut());
+            prepared = room.and_then(|()| self.prepare_to_seal(unsettled.as_deref_mut()));
         }
         let Prepared {
             reserved_journal_bytes,
@@ -607,7 +607,8 @@ impl WriteTransaction {
             });
         }
         let shared = &self.pages.shared;
-        // Here, so that no flush meets a full disk, which only a flush can give journal back to.
+        // Here, since only a flush gives journal back to a full disk. It may still want room for
+        // pages that were a hole (`make_room`).
         shared.grow_data_file(self.pages.page_count)?;
         let mut markers = Vec::new();
         for &page in &self.pages.without_content {
