@@ -12,6 +12,7 @@ use crate::commands::check::CheckArguments;
 use crate::commands::compact::CompactArguments;
 use crate::commands::demo::DemoArguments;
 use crate::commands::doctor::DoctorArguments;
+use crate::commands::encryption::{EncryptionArguments, KeyCommand};
 use crate::commands::export::ExportArguments;
 use crate::commands::import::ImportArguments;
 use crate::commands::query::QueryArguments;
@@ -30,6 +31,8 @@ use crate::commands::setup::SetupArguments;
     arg_required_else_help = true
 )]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) encryption: EncryptionArguments,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -74,6 +77,9 @@ pub(crate) enum Command {
     Restore(RestoreArguments),
     /// Rewrite the files of databases without free space, so that they take less of the disk.
     Compact(CompactArguments),
+    /// Make and change keys of encrypted data.
+    #[command(subcommand)]
+    Encryption(KeyCommand),
     /// Judge the limits of the machine, the durability of the disk, and the configuration.
     Doctor(DoctorArguments),
     /// Measure.

@@ -75,7 +75,12 @@ impl DatabaseSet {
                     path: to.to_owned(),
                 });
             }
-            _ => {}
+            (BackupKind::Full, false) => {
+                // As a whole, before its parts: it may be encrypted with a key of its own.
+                let create = self.vfs().create_directory(to);
+                create.map_err(|source| StorageError::io(to, "creation", source))?;
+            }
+            (BackupKind::Increment, true) => {}
         }
         let mut report = SetBackupReport::default();
         let mut done = Vec::new();

@@ -89,6 +89,15 @@ impl DatabaseSet {
             background_flush: false,
             ..options.documents
         };
+        if options.documents.create {
+            // As a whole, before its parts: it may be the top of what is encrypted with one key.
+            let io = |source: std::io::Error| OpenError::Io {
+                what: "creation",
+                path: directory.to_owned(),
+                source: Arc::new(source),
+            };
+            vfs.create_directory(directory).map_err(io)?;
+        }
         let path = directory.join(CATALOG_DIRECTORY);
         let catalog = Environment::open(Arc::clone(&vfs), &path, catalog_options)?;
         let known = load(&catalog)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-use jackdaw_io::{RealVfs, SpawnError};
+use jackdaw_io::{RealVfs, SpawnError, Vfs};
 use jackdaw_storage::{OpenError, StorageError};
 use mio::net::TcpListener;
 
@@ -94,20 +94,27 @@ impl RedisServer {
     /// # Errors
     /// See [`StartError`].
     pub fn start(config: &RedisConfig) -> Result<RedisServer, StartError> {
+        RedisServer::start_on(config, RealVfs::new())
+    }
+
+    /// [`RedisServer::start`], with the directory of keys on another disk than the machine's.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn start_on(config: &RedisConfig, vfs: Arc<dyn Vfs>) -> Result<RedisServer, StartError> {
         if !config.listen.ip().is_loopback() && config.password.as_deref().is_none_or(str::is_empty)
         {
             return Err(StartError::Public {
                 address: config.listen,
             });
         }
-        let vfs = RealVfs::new();
         let settings = Settings::new(config);
         let mut space = Space::new(settings.databases, config.data.is_some());
         let mut recovered = 0;
         let mut journal = None;
         if let Some(directory) = &config.data {
-            let environment = durable::open(vfs.clone(), directory)?;
-            let now = jackdaw_io::Vfs::unix_nanos(&*vfs) / 1_000_000;
+            let environment = durable::open(Arc::clone(&vfs), directory)?;
+            let now = vfs.unix_nanos() / 1_000_000;
             recovered = durable::load(&environment, &mut space, now)?;
             journal = Some(Journal::new(environment));
         }

@@ -8,7 +8,7 @@ use anyhow::Context;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_client::Client;
 use jackdaw_database::{BackupKind, DatabaseOptions, DatabaseSet, restore_set};
-use jackdaw_io::{RealVfs, Vfs};
+use jackdaw_io::Vfs;
 use jackdaw_storage::{Options, RestorePoint};
 
 use super::DEFAULT_DATA;
@@ -48,7 +48,7 @@ pub(crate) struct RestoreArguments {
 }
 
 /// Backs a data directory up.
-pub(crate) fn back_up(arguments: &BackupArguments) -> anyhow::Result<()> {
+pub(crate) fn back_up(arguments: &BackupArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     let started = Instant::now();
     if let Some(url) = &arguments.url {
         return back_up_server(url, arguments, started);
@@ -60,7 +60,7 @@ pub(crate) fn back_up(arguments: &BackupArguments) -> anyhow::Result<()> {
         },
         ..DatabaseOptions::default()
     };
-    let set = DatabaseSet::open(RealVfs::new(), &arguments.data, options).with_context(|| {
+    let set = DatabaseSet::open(Arc::clone(disk), &arguments.data, options).with_context(|| {
         format!(
             "cannot open the data directory {}",
             arguments.data.display()
@@ -108,16 +108,15 @@ fn back_up_server(url: &str, arguments: &BackupArguments, started: Instant) -> a
 }
 
 /// Makes a data directory from a backup.
-pub(crate) fn restore(arguments: &RestoreArguments) -> anyhow::Result<()> {
+pub(crate) fn restore(arguments: &RestoreArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     let started = Instant::now();
     let point = match &arguments.until {
         None => RestorePoint::Latest,
         Some(text) => RestorePoint::Time(unix_nanos(text)?),
     };
-    let vfs: Arc<dyn Vfs> = RealVfs::new();
     let progress = Progress::new();
     let report = restore_set(
-        &vfs,
+        disk,
         &arguments.from,
         &arguments.data,
         point,

@@ -8,10 +8,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use jackdaw_io::RealVfs;
+use jackdaw_io::Vfs;
 use jackdaw_storage::{
     CheckLevel, CheckReport, Damage, Environment, OpenError, Options, StorageError, VerifyReport,
     verify,
@@ -39,8 +40,8 @@ pub(crate) struct CheckArguments {
 }
 
 /// Checks and prints; answers with the exit code.
-pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
-    match check_all(arguments) {
+pub(crate) fn run(arguments: &CheckArguments, disk: anyhow::Result<Arc<dyn Vfs>>) -> ExitCode {
+    match disk.and_then(|disk| check_all(arguments, &disk)) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(damages) => {
             say!(
@@ -57,7 +58,7 @@ pub(crate) fn run(arguments: &CheckArguments) -> ExitCode {
     }
 }
 
-fn check_all(arguments: &CheckArguments) -> anyhow::Result<u64> {
+fn check_all(arguments: &CheckArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<u64> {
     let directories = environments_below(&arguments.directory)?;
     let level = if arguments.quick {
         CheckLevel::Pages
@@ -67,7 +68,7 @@ fn check_all(arguments: &CheckArguments) -> anyhow::Result<u64> {
     let mut damages = 0;
     for directory in directories {
         let started = Instant::now();
-        let verified = verify(&*RealVfs::new(), &directory)?;
+        let verified = verify(&**disk, &directory)?;
         if !verified.damages.is_empty() {
             print_damages(&directory, &verified);
             damages += verified.damages.len() as u64;
@@ -78,7 +79,7 @@ fn check_all(arguments: &CheckArguments) -> anyhow::Result<u64> {
             background_flush: false,
             ..Options::default()
         };
-        let environment = match Environment::open(RealVfs::new(), &directory, options) {
+        let environment = match Environment::open(Arc::clone(disk), &directory, options) {
             Ok(environment) => environment,
             Err(error) if is_damage(&error) => {
                 say!("{}: {error}", directory.display());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use jackdaw_io::{RealVfs, Vfs};
+use jackdaw_io::Vfs;
 use jackdaw_storage::compact;
 
 use super::check::environments_below;
@@ -21,13 +21,12 @@ pub(crate) struct CompactArguments {
 }
 
 /// Compacts one environment after the other.
-pub(crate) fn run(arguments: &CompactArguments) -> anyhow::Result<()> {
-    let vfs: Arc<dyn Vfs> = RealVfs::new();
+pub(crate) fn run(arguments: &CompactArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     for directory in environments_below(&arguments.directory)? {
         let started = Instant::now();
         let name = directory.display().to_string();
         let progress = Progress::new();
-        let report = compact(&vfs, &directory, &|done, total| {
+        let report = compact(disk, &directory, &|done, total| {
             progress.show(&name, done, total);
         })
         .with_context(|| format!("{name} stays as it is"))?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_database::{Database, DatabaseSet, QueryRequest};
+use jackdaw_io::Vfs;
 use jackdaw_server::{DEFAULT_LISTEN, Running, ServerConfig};
 
 use super::query::{Answer, INDEX_WAIT, ask};
@@ -57,11 +58,11 @@ pub(crate) struct DemoArguments {
 }
 
 /// Shows everything, then serves.
-pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &DemoArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     log_to_standard_error();
     let data = DemoData::new(arguments.data.clone());
     {
-        let set = Arc::new(open_set(data.path())?);
+        let set = Arc::new(open_set(data.path(), disk)?);
         let database = database_or_new(&set, DATABASE)?;
         say!(
             "Importing {} made up as a CD archive into {} ...",

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use jackdaw_io::system::{FileSystem, SystemFacts, file_system_of, system_facts};
+use jackdaw_io::{DecryptedLimits, RealVfs, is_encrypted_directory};
 
 use crate::bench::journal::{self, meaning, measure_typical};
 use crate::output::failure::sentence;
@@ -177,6 +178,7 @@ fn data_directory(data: &Path) -> Vec<Finding> {
             text: error.to_string(),
         }),
     }
+    findings.push(encryption(data));
     match measure_typical(existing, MEASURE_TIME) {
         Ok(cells) => findings.push(durability(&cells)),
         Err(error) => findings.push(Finding {
@@ -186,6 +188,28 @@ fn data_directory(data: &Path) -> Vec<Finding> {
         }),
     }
     findings
+}
+
+/// Whether the data is encrypted, and what that takes.
+fn encryption(data: &Path) -> Finding {
+    let (verdict, text) = match is_encrypted_directory(&*RealVfs::new(), data) {
+        Ok(false) => (Verdict::Good, "off".to_owned()),
+        Ok(true) => {
+            let limits = DecryptedLimits::of_this_machine();
+            let (budget, most) = (bytes(limits.budget_bytes), bytes(limits.bytes_max));
+            let text = format!(
+                "on; decrypted pages take up to {budget} of memory, {most} while snapshots hold \
+                 them: keep swap space encrypted or off"
+            );
+            (Verdict::Good, text)
+        }
+        Err(error) => (Verdict::Problem, error.to_string()),
+    };
+    Finding {
+        verdict,
+        about: "encryption",
+        text,
+    }
 }
 
 fn file_system(found: &FileSystem, data: &Path) -> Vec<Finding> {

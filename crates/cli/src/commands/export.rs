@@ -8,12 +8,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
 use jackdaw_base::hash::xxh3_64_parts;
 use jackdaw_database::{DocumentRow, PrefixQuery, ReadError};
 use jackdaw_document::{Document, Limits, Object, Parser, write_document};
+use jackdaw_io::Vfs;
 
 use super::target::{Location, Target, local, remote};
 use crate::output::numbers::{bytes, counted, duration};
@@ -46,20 +48,21 @@ pub(crate) struct ExportArguments {
 }
 
 /// Exports and tells what was written.
-pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &ExportArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     let started = Instant::now();
     let output = &arguments.output;
     // Renaming a file over a device or a pipe would take its place.
     let is_special = output.metadata().is_ok_and(|found| !found.is_file());
     let total = if output == Path::new("-") {
-        export(arguments, std::io::stdout()).context("the export to standard output broke off")?
+        export(arguments, disk, std::io::stdout())
+            .context("the export to standard output broke off")?
     } else if is_special {
         let file = OpenOptions::new().write(true).open(output);
         let file = file.with_context(|| cannot_write(output))?;
-        export(arguments, file)
+        export(arguments, disk, file)
             .with_context(|| format!("the export to {} broke off", output.display()))?
     } else {
-        export_to_file(arguments, output)?
+        export_to_file(arguments, disk, output)?
     };
     eprintln!(
         "{}, {} in {}; content hash {:016x}",
@@ -80,13 +83,17 @@ pub(crate) fn run(arguments: &ExportArguments) -> anyhow::Result<()> {
 }
 
 /// Exports beside the file and puts it in place when it is complete.
-fn export_to_file(arguments: &ExportArguments, output: &Path) -> anyhow::Result<Totals> {
+fn export_to_file(
+    arguments: &ExportArguments,
+    disk: &Arc<dyn Vfs>,
+    output: &Path,
+) -> anyhow::Result<Totals> {
     let mut name = output.file_name().unwrap_or_default().to_owned();
     name.push(".incomplete");
     let incomplete = output.with_file_name(name);
     let explain = || cannot_write(output);
     let file = File::create(&incomplete).with_context(explain)?;
-    let exported = export(arguments, &file)
+    let exported = export(arguments, disk, &file)
         .and_then(|total| {
             file.sync_all().with_context(explain)?;
             std::fs::rename(&incomplete, output).with_context(explain)?;
@@ -107,13 +114,17 @@ fn cannot_write(output: &Path) -> String {
     )
 }
 
-fn export(arguments: &ExportArguments, out: impl Write) -> anyhow::Result<Totals> {
+fn export(
+    arguments: &ExportArguments,
+    disk: &Arc<dyn Vfs>,
+    out: impl Write,
+) -> anyhow::Result<Totals> {
     let mut writer = ExportWriter::new(BufWriter::with_capacity(256 << 10, out));
     let name = &arguments.target.database;
     match arguments.target.place.location() {
         Location::Server(url) => export_server(url, name, &mut writer)?,
         Location::Directory(directory) => {
-            export_directory(directory, name, arguments.skip_damaged, &mut writer)?;
+            export_directory(directory, name, disk, arguments.skip_damaged, &mut writer)?;
         }
     }
     writer.finish()
@@ -209,10 +220,11 @@ impl<W: Write> ExportWriter<W> {
 fn export_directory<W: Write>(
     directory: &Path,
     name: &str,
+    disk: &Arc<dyn Vfs>,
     skip_damaged: bool,
     writer: &mut ExportWriter<W>,
 ) -> anyhow::Result<()> {
-    let local = local(directory, name)?;
+    let local = local(directory, name, disk)?;
     let snapshot = local.database.read()?;
     if skip_damaged {
         for row in snapshot.readable() {

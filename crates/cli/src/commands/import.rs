@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use jackdaw_io::Vfs;
 
 use super::target::{Location, Target, local_or_new, remote_or_new};
 use crate::import::albums::AlbumParser;
@@ -85,7 +86,7 @@ pub(crate) struct Common {
 }
 
 /// Imports a file.
-pub(crate) fn run(arguments: ImportArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: ImportArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     let query = ready_query(&arguments);
     let (job, target) = job(arguments)?;
     let stop = Stop::on_signals()?;
@@ -95,7 +96,7 @@ pub(crate) fn run(arguments: ImportArguments) -> anyhow::Result<()> {
             import(job, &mut RemoteSink::new(remote_or_new(url, name)?), &stop)
         }
         Location::Directory(directory) => {
-            let local = local_or_new(directory, name)?;
+            let local = local_or_new(directory, name, disk)?;
             let mut sink = LocalSink::new(Arc::clone(&local.database));
             if let Some(query) = query {
                 sink = sink.ready_for(query);

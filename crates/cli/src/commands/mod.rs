@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod compact;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod encryption;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod query;
@@ -28,20 +29,23 @@ pub(crate) const DEFAULT_DATA: &str = "jackdaw-data";
 /// # Errors
 /// The work failed; the message is one sentence for the user.
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let encryption = arguments.encryption;
+    let disk = || encryption.disk();
     match arguments.command {
-        Command::Serve(arguments) => serve::run(&arguments)?,
-        Command::Setup(arguments) => setup::run(&arguments)?,
+        Command::Serve(arguments) => serve::run(&arguments, &disk()?)?,
+        Command::Setup(arguments) => setup::run(&arguments, &disk()?)?,
         Command::Certificate(arguments) => access::certificate(&arguments)?,
         Command::Key(arguments) => access::key(&arguments)?,
         Command::Audit(arguments) => access::audit(&arguments)?,
-        Command::Demo(arguments) => demo::run(&arguments)?,
-        Command::Query(arguments) => query::run(&arguments)?,
-        Command::Import(arguments) => import::run(arguments)?,
-        Command::Export(arguments) => export::run(&arguments)?,
-        Command::Check(arguments) => return Ok(check::run(&arguments)),
-        Command::Backup(arguments) => backup::back_up(&arguments)?,
-        Command::Restore(arguments) => backup::restore(&arguments)?,
-        Command::Compact(arguments) => compact::run(&arguments)?,
+        Command::Demo(arguments) => demo::run(&arguments, &disk()?)?,
+        Command::Query(arguments) => query::run(&arguments, &disk()?)?,
+        Command::Import(arguments) => import::run(arguments, &disk()?)?,
+        Command::Export(arguments) => export::run(&arguments, &disk()?)?,
+        Command::Check(arguments) => return Ok(check::run(&arguments, disk())),
+        Command::Backup(arguments) => backup::back_up(&arguments, &disk()?)?,
+        Command::Restore(arguments) => backup::restore(&arguments, &disk()?)?,
+        Command::Compact(arguments) => compact::run(&arguments, &disk()?)?,
+        Command::Encryption(command) => encryption::run(&command, &encryption)?,
         Command::Doctor(arguments) => return Ok(doctor::run(&arguments)),
         Command::Bench(Bench::Journal(arguments)) => bench::journal::run(&arguments)?,
         Command::Bench(Bench::Storage(arguments)) => bench::storage::run(&arguments)?,

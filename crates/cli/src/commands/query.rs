@@ -1,11 +1,13 @@
 //! `jackdaw query`: asks a database and shows the rows.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jackdaw_database::{BoxError, Database, QueryRequest, RowSink, StoredDocument, split_explain};
 use jackdaw_document::{DocumentBuf, Limits};
+use jackdaw_io::Vfs;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -65,13 +67,13 @@ struct Envelope<'t> {
 }
 
 /// Asks and prints.
-pub(crate) fn run(arguments: &QueryArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &QueryArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     let name = &arguments.target.database;
     let started = Instant::now();
     let answer = match arguments.target.place.location() {
         Location::Server(url) => ask_server(url, name, arguments)?,
         Location::Directory(directory) => {
-            let local = local(directory, name)?;
+            let local = local(directory, name, disk)?;
             let parameters = parameter_object(&arguments.parameters)?;
             let request = QueryRequest {
                 text: &arguments.text,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use jackdaw_database::{DatabaseOptions, DatabaseSet};
-use jackdaw_io::{Durability, MemoryVfs};
+use jackdaw_io::{Durability, MemoryVfs, Vfs};
 use jackdaw_redis::{EvictionPolicy, RedisConfig, RedisServer, parse_bytes};
 use jackdaw_server::{DEFAULT_LISTEN, Running, SecurityDirectory, Server, ServerConfig};
 use jackdaw_storage::Options;
@@ -91,7 +91,10 @@ fn policy(text: &str) -> Result<EvictionPolicy, String> {
 }
 
 /// Starts the Redis server, if it was asked for.
-fn start_redis(arguments: &RedisArguments) -> anyhow::Result<Option<RedisServer>> {
+fn start_redis(
+    arguments: &RedisArguments,
+    disk: &Arc<dyn Vfs>,
+) -> anyhow::Result<Option<RedisServer>> {
     let Some(listen) = arguments.redis else {
         return Ok(None);
     };
@@ -102,7 +105,7 @@ fn start_redis(arguments: &RedisArguments) -> anyhow::Result<Option<RedisServer>
     config.policy = arguments.redis_policy.unwrap_or_default();
     config.data.clone_from(&arguments.redis_data);
     config.threads = usize::from(arguments.redis_threads);
-    let server = RedisServer::start(&config)?;
+    let server = RedisServer::start_on(&config, Arc::clone(disk))?;
     let keys = match &arguments.redis_data {
         None => "keys in memory only".to_owned(),
         Some(data) => format!(
@@ -116,12 +119,12 @@ fn start_redis(arguments: &RedisArguments) -> anyhow::Result<Option<RedisServer>
 }
 
 /// Serves until a signal.
-pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &ServeArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     log_to_standard_error();
     let config = config(arguments)?;
     let set = Arc::new(match arguments.in_memory {
         true => set_in_memory()?,
-        false => open_set(&arguments.data)?,
+        false => open_set(&arguments.data, disk)?,
     });
     let running = start(config, &set)?;
     match arguments.in_memory {
@@ -132,7 +135,7 @@ pub(crate) fn run(arguments: &ServeArguments) -> anyhow::Result<()> {
             arguments.data.display()
         ),
     }
-    let redis = start_redis(&arguments.redis)?;
+    let redis = start_redis(&arguments.redis, disk)?;
     serve(running)?;
     if let Some(redis) = redis {
         redis.stop();

@@ -2,7 +2,9 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use jackdaw_io::Vfs;
 use jackdaw_server::{CLIENT_DAYS, Grant, SecurityDirectory, Settings};
 
 use super::DEFAULT_DATA;
@@ -31,9 +33,9 @@ pub(crate) struct SetupArguments {
 }
 
 /// Makes an authority, a certificate for the server, and one for the administrator.
-pub(crate) fn run(arguments: &SetupArguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &SetupArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     // The data directory first: it refuses a directory of something else.
-    drop(open_set(&arguments.data)?);
+    drop(open_set(&arguments.data, disk)?);
     let settings = Settings {
         listen: Some(arguments.listen),
     };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use jackdaw_client::{Client, ClientError, DatabaseClient};
 use jackdaw_database::{Database, DatabaseOptions, DatabaseSet};
-use jackdaw_io::RealVfs;
+use jackdaw_io::Vfs;
 
 use super::DEFAULT_DATA;
 
@@ -57,9 +57,9 @@ pub(crate) struct Local {
 }
 
 /// Opens a data directory.
-pub(crate) fn open_set(directory: &Path) -> anyhow::Result<DatabaseSet> {
+pub(crate) fn open_set(directory: &Path, disk: &Arc<dyn Vfs>) -> anyhow::Result<DatabaseSet> {
     let options = DatabaseOptions::default().for_memory(memory_bytes());
-    DatabaseSet::open(RealVfs::new(), directory, options)
+    DatabaseSet::open(Arc::clone(disk), directory, options)
         .with_context(|| format!("cannot open the data directory {}", directory.display()))
 }
 
@@ -72,8 +72,12 @@ pub(crate) fn memory_bytes() -> u64 {
 }
 
 /// The database of that name in a data directory; both are created when they are not there.
-pub(crate) fn local_or_new(directory: &Path, name: &str) -> anyhow::Result<Local> {
-    let set = open_set(directory)?;
+pub(crate) fn local_or_new(
+    directory: &Path,
+    name: &str,
+    disk: &Arc<dyn Vfs>,
+) -> anyhow::Result<Local> {
+    let set = open_set(directory, disk)?;
     let database = database_or_new(&set, name).with_context(|| {
         format!(
             "cannot open the database {name:?} in {}",
@@ -100,13 +104,13 @@ fn record(name: &str) -> String {
 }
 
 /// The database of that name in a data directory, which must be there.
-pub(crate) fn local(directory: &Path, name: &str) -> anyhow::Result<Local> {
+pub(crate) fn local(directory: &Path, name: &str, disk: &Arc<dyn Vfs>) -> anyhow::Result<Local> {
     anyhow::ensure!(
         directory.is_dir(),
         "there is no data directory {}: check --data",
         directory.display()
     );
-    let set = open_set(directory)?;
+    let set = open_set(directory, disk)?;
     let database = set
         .get(name)
         .with_context(|| {
