@@ -28,7 +28,7 @@ use crate::error::StorageError;
 use crate::meta::EnvironmentId;
 use crate::planted::{Planted, is_planted};
 
-/// Zeros written at once when a file is prepared. A commit waits behind one such write at most: with
+/// Zeros written at once when a file is prepared. A commit waits for one such write at most: with
 /// 1 MiB, the 99th percentile of sequential commits was 955 us instead of 378.
 const ZERO_CHUNK_BYTES: usize = 128 << 10;
 /// From this mean length of durable writes on, new files are not filled with zeros: that would
