@@ -4,7 +4,8 @@
 //! proves single facts about changes and listings; `sets` about databases as a whole; `imports`
 //! about bulk import, `queries` about automatic indexes, `static_indexes` about those that somebody
 //! defined, `beside` about what documents have beside their
-//! bodies, revisions and compare-exchange, `backups` about backups of a data directory.
+//! bodies, revisions and compare-exchange, `backups` about backups of a data directory,
+//! `encryption` about what of them can be read on the disk.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -13,6 +14,7 @@ mod beside;
 mod common;
 mod documents;
 mod due;
+mod encryption;
 mod explain;
 mod imports;
 mod model;
