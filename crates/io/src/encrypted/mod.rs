@@ -108,6 +108,12 @@ impl EncryptedVfs {
         Arc::clone(volume)
     }
 
+    /// Forgets the tops of encrypted directories at `path` and below.
+    fn forget_volumes(&self, path: &Path) {
+        let mut volumes = self.volumes.write().unwrap_or_else(PoisonError::into_inner);
+        volumes.retain(|directory, _| !directory.starts_with(path));
+    }
+
     /// The cipher for a file.
     fn volume_of_file(&self, path: &Path) -> io::Result<Arc<SectorCipher>> {
         let directory = path.parent().unwrap_or(Path::new(""));
@@ -178,6 +184,10 @@ impl Vfs for EncryptedVfs {
 
     /// Also makes the directory the top of an encrypted one if it is not below one.
     fn create_directory(&self, path: &Path) -> io::Result<()> {
+        // What is known of a directory may have been removed beside this process.
+        if volume::open(&*self.inner, path, &self.key)?.is_none() {
+            self.forget_volumes(path);
+        }
         let is_below = self.volume(path)?.is_some();
         self.inner.create_directory(path)?;
         if !is_below {
@@ -215,8 +225,7 @@ impl Vfs for EncryptedVfs {
 
     fn remove_directory(&self, path: &Path) -> io::Result<()> {
         self.inner.remove_directory(path)?;
-        let mut volumes = self.volumes.write().unwrap_or_else(PoisonError::into_inner);
-        volumes.retain(|directory, _| !directory.starts_with(path));
+        self.forget_volumes(path);
         Ok(())
     }
 

@@ -181,6 +181,14 @@ fn plain_and_encrypted_directories_are_not_mixed_up() {
 }
 
 #[test]
+fn a_directory_that_was_removed_beside_us_gets_a_key_again() {
+    let (below, vfs) = disk();
+    below.remove_directory(Path::new("/d")).unwrap();
+    vfs.create_directory(Path::new("/d")).unwrap();
+    assert!(is_encrypted_directory(&*below, Path::new("/d")).unwrap());
+}
+
+#[test]
 fn a_file_that_was_not_begun_is_empty() {
     let (below, vfs) = disk();
     let path = Path::new("/d/f");

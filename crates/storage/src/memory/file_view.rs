@@ -41,14 +41,16 @@ impl FileView {
         page_count: u32,
         pin: &'a ReaderPin,
     ) -> std::io::Result<Option<&'a [u8]>> {
-        let Some(bytes) = self.pages(page, page_count, pin) else {
-            return Ok(None);
-        };
-        if self.is_loaded_on_demand {
-            let start = page.0 * PAGE_BYTES as u64;
-            self.mapping.load(start, bytes.len() as u64)?;
+        // Loading writes the memory: no slice of it may be there yet.
+        if self.is_loaded_on_demand
+            && let Some(start) = page.0.checked_mul(PAGE_BYTES as u64)
+        {
+            let len_bytes = u64::from(page_count) * PAGE_BYTES as u64;
+            if start.saturating_add(len_bytes) <= self.mapping.covered_bytes() {
+                self.mapping.load(start, len_bytes)?;
+            }
         }
-        Ok(Some(bytes))
+        Ok(self.pages(page, page_count, pin))
     }
 
     /// [`FileView::load`] of pages that were loaded, and found right, before.
