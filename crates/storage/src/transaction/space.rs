@@ -7,9 +7,9 @@
 //! written together lie together. Bytes: docs/format.md, "Space map".
 //!
 //! Invariants:
-//! - The summary equals the counts in the map pages as this transaction sees them. A damaged map
-//!   counts as one without free pages: nothing is taken from its group, and giving a page of the
-//!   group back is refused with the damage.
+//! - The summary equals the counts in the map pages as this transaction sees them. A damaged map,
+//!   or one that could not be read, counts as one without free pages: nothing is taken from its
+//!   group, and giving a page of the group back is refused with the damage, or reads it again.
 //! - Pages at or behind `page_count` have their bit clear; they are taken by growing the file.
 
 use jackdaw_base::width::to_usize;
@@ -136,25 +136,36 @@ impl SpaceSummary {
         page_count: u64,
         transaction: u64,
     ) -> Result<Self, StorageError> {
-        let mut summary = SpaceSummary {
-            no_run_of: u32::MAX,
-            ..SpaceSummary::default()
-        };
+        let mut sections = Vec::new();
         for group in 0..page_count.div_ceil(GROUP_PAGES) {
             match map_page(pages, group) {
-                Ok(page) => {
-                    let counts = SpaceMap::of(page).section_free.iter();
-                    summary.sections.extend(counts.map(|count| count.get()));
-                }
-                Err(StorageError::Corrupt(_)) => {
-                    summary.sections.extend([0; SECTIONS_PER_GROUP]);
-                }
-                Err(error) => return Err(error),
+                Err(error) if !matches!(error, StorageError::Corrupt(_)) => return Err(error),
+                map => sections.extend(section_counts(map)),
             }
         }
-        summary.free_pages = summary.sections.iter().map(|&count| u64::from(count)).sum();
-        summary.freed = vec![transaction; summary.sections.len()];
-        Ok(summary)
+        Ok(SpaceSummary::of(sections, transaction))
+    }
+
+    /// As [`SpaceSummary::load`] where failing is no choice: a map that cannot be read now has no
+    /// free pages until one of its group is given back.
+    pub(super) fn load_readable(
+        pages: &impl PageRead,
+        page_count: u64,
+        transaction: u64,
+    ) -> SpaceSummary {
+        let groups = 0..page_count.div_ceil(GROUP_PAGES);
+        let counts = groups.flat_map(|group| section_counts(map_page(pages, group)));
+        SpaceSummary::of(counts.collect(), transaction)
+    }
+
+    fn of(sections: Vec<u16>, transaction: u64) -> SpaceSummary {
+        SpaceSummary {
+            free_pages: sections.iter().map(|&count| u64::from(count)).sum(),
+            freed: vec![transaction; sections.len()],
+            sections,
+            no_run_of: u32::MAX,
+            ..SpaceSummary::default()
+        }
     }
 
     /// Remembers what `older`, a summary of the same environment, knew of when pages were freed.
@@ -210,6 +221,12 @@ impl SpaceSummary {
         self.free_pages = self.free_pages + u64::from(count) - u64::from(self.sections[section]);
         self.sections[section] = count;
     }
+}
+
+/// The counts of one group.
+fn section_counts(map: Result<&Page, StorageError>) -> [u16; SECTIONS_PER_GROUP] {
+    let counts = |page| SpaceMap::of(page).section_free.map(U16::get);
+    map.map_or([0; SECTIONS_PER_GROUP], counts)
 }
 
 fn map_page(pages: &impl PageRead, group: u64) -> Result<&Page, StorageError> {
@@ -411,6 +428,35 @@ fn wrong_count(group: u64) -> StorageError {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    /// A disk that reads nothing.
+    struct Unreadable;
+
+    impl PageRead for Unreadable {
+        fn page(&self, _number: PageNumber) -> Result<&Page, StorageError> {
+            let source = std::io::ErrorKind::OutOfMemory.into();
+            Err(StorageError::io("data.jd".as_ref(), "read", source))
+        }
+
+        fn run(&self, number: PageNumber, _pages: u32) -> Result<&[u8], StorageError> {
+            self.page(number).map(|page| &page.bytes()[..])
+        }
+    }
+
+    #[test]
+    fn a_map_that_cannot_be_read_has_no_free_pages() {
+        let page_count = GROUP_PAGES + 1;
+        assert!(SpaceSummary::load(&Unreadable, page_count, 5).is_err());
+        let mut space = SpaceSummary::load_readable(&Unreadable, page_count, 5);
+        assert_eq!(space.sections, [0; 2 * SECTIONS_PER_GROUP]);
+        assert_eq!(
+            (space.free_pages, space.freed.len()),
+            (0, 2 * SECTIONS_PER_GROUP)
+        );
+        // A page of the second group is given back later.
+        space.set_count(SECTIONS_PER_GROUP, 7);
+        assert_eq!(space.free_pages, 7);
+    }
 
     #[test]
     fn layout_is_that_of_the_format_page() {

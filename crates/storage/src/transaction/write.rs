@@ -763,9 +763,9 @@ impl Drop for WriteTransaction {
         };
         self.pages.release_all();
         let shared = Arc::clone(&self.pages.shared);
-        // The summary follows the maps; without them no free page is known, and the file grows.
+        // The summary follows the maps.
         let snapshot = self.pages.snapshot;
-        let mut space = SpaceSummary::load(&self.pages, page_count, snapshot).unwrap_or_default();
+        let mut space = SpaceSummary::load_readable(&self.pages, page_count, snapshot);
         space.keep_freed(std::mem::take(&mut self.pages.space));
         shared.return_writer(WriterState {
             transaction: self.pages.snapshot,
