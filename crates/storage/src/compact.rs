@@ -153,7 +153,7 @@ fn copy_all(
     for (name, root) in trees {
         let step = |count: u64| progress(done + count, total);
         done += match root.kind() {
-            TreeKind::Tree => copy_tree(source, target, &name, &step)?,
+            TreeKind::Tree => copy_tree(source, target, (&name, &root), &step)?,
             TreeKind::Fixed => copy_fixed(source, target, (&name, &root), &step)?,
             TreeKind::Multi => copy_multi(source, target, &name, &step)?,
         };
@@ -165,7 +165,7 @@ fn copy_all(
 fn copy_tree(
     source: &ReadTransaction,
     target: &Environment,
-    name: &str,
+    (name, root): (&str, &TreeRoot),
     step: &dyn Fn(u64),
 ) -> Result<u64, CompactError> {
     let Some(tree) = source.tree(name)? else {
@@ -185,7 +185,12 @@ fn copy_tree(
         }
         let count = batch.len() as u64;
         let mut transaction = target.begin_write()?;
-        transaction.tree_mut(name)?.put_sorted(batch)?;
+        let mut copy = if root.is_counted() {
+            transaction.counted_tree_mut(name)?
+        } else {
+            transaction.tree_mut(name)?
+        };
+        copy.put_sorted(batch)?;
         transaction.commit()?;
         done += count;
         step(done);

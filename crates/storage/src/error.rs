@@ -69,6 +69,11 @@ pub enum StorageError {
         /// What is stored.
         actual: TreeKind,
     },
+    /// The caller wants ranks of a tree that keeps no counts. Nothing was changed.
+    #[error(
+        "this tree keeps no counts, so it cannot tell ranks: copy its entries into a counted tree"
+    )]
+    NotCounted,
     /// A named limit of the engine was reached. The transaction must be rolled back.
     #[error("the limit of {what} is {max}")]
     Limit {

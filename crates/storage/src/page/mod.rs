@@ -2,9 +2,11 @@
 //!
 //! `header` is the 32 bytes all kinds share, `access` the traits through which trees see pages,
 //! `memory` those traits over plain memory. `node` and `node_mut` are branch and leaf pages, `key`
-//! and `search` find keys in them, `fixed_node` are pages of fixed trees. `validate` checks any.
+//! and `search` find keys in them, `counts` says how much is below a child of a counted tree,
+//! `fixed_node` are pages of fixed trees. `validate` checks any.
 
 mod access;
+pub(crate) mod counts;
 pub(crate) mod fixed_node;
 mod header;
 pub(crate) mod key;

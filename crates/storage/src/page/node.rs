@@ -13,7 +13,8 @@
 //!
 //! Invariants:
 //! - A key is the page's prefix and the entry's suffix. Slots ascend strictly by key.
-//! - The value of a branch entry is a child's page number. Slot 0 of a branch has an empty suffix
+//! - The value of a branch entry is a child's page number, then in a counted tree the number of
+//!   entries below the child. Slot 0 of a branch has an empty suffix
 //!   that counts as less than every key.
 //! - Order of slots as plain numbers never contradicts the order of keys, so most searches touch
 //!   no entry but the one they end at.
@@ -26,6 +27,7 @@ use zerocopy::FromBytes;
 use zerocopy::little_endian::U64;
 
 use crate::error::{DamageKind, StorageError};
+use crate::page::counts::BRANCH_COUNTED;
 use crate::page::key::{
     HEAD_BYTES, Key, PREFIX_LINE_BYTES, SearchKey, compare_bytes, rest_of, same_bytes,
 };
@@ -70,6 +72,7 @@ pub(crate) const NODE_CAPACITY: usize = PAGE_BYTES - NODE_HEADER_BYTES;
 
 // Fields of the page header and of the word behind it.
 pub(crate) const KIND_AT: usize = 24;
+const FLAGS_AT: usize = 25;
 const LOWER_AT: usize = 26;
 const UPPER_AT: usize = 28;
 const PREFIX_LEN_AT: usize = 30;
@@ -286,6 +289,17 @@ impl<'a> Node<'a> {
         self.bytes[KIND_AT] == PageKind::Branch as u8
     }
 
+    /// Whether the values of this branch hold counts.
+    #[inline]
+    pub(crate) fn is_counted(&self) -> bool {
+        self.flags() & BRANCH_COUNTED != 0
+    }
+
+    #[inline]
+    pub(crate) fn flags(&self) -> u8 {
+        self.bytes[FLAGS_AT]
+    }
+
     /// Number of entries.
     #[inline]
     pub(crate) fn count(&self) -> usize {
@@ -376,7 +390,7 @@ impl<'a> Node<'a> {
         let stored = self.entry(self.slot(slot)).stored;
         let bytes = stored
             .first_chunk::<8>()
-            .expect("validated: branch values are 8 bytes");
+            .expect("validated: branch values have 8 bytes or more");
         PageNumber(u64::from_le_bytes(*bytes))
     }
 

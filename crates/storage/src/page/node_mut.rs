@@ -11,6 +11,7 @@
 use zerocopy::little_endian::U16;
 
 use crate::error::StorageError;
+use crate::page::counts::{CHILD_BYTES, child_bytes};
 use crate::page::key::{
     HEAD_BYTES, PREFIX_LINE_BYTES, SearchKey, common_prefix_len, head_of, rest_of,
 };
@@ -117,17 +118,18 @@ impl<'a> NodeMut<'a> {
         Some(self.push_at(at, &bytes[prefix_len..], kind, stored_len))
     }
 
-    /// Adds a child to a branch at slot `at`; false, and nothing has changed, without room.
+    /// Adds a child to a branch at slot `at`, with a count of 0 if the branch has counts; false,
+    /// and nothing has changed, without room.
     pub(crate) fn insert_child(&mut self, at: usize, separator: &[u8], child: PageNumber) -> bool {
-        let place = self.insert(
-            at,
-            &SearchKey::new(separator),
-            ValueKind::Inline,
-            size_of::<u64>(),
-        );
-        place
-            .map(|place| place.copy_from_slice(&child.0.to_le_bytes()))
-            .is_some()
+        let sought = SearchKey::new(separator);
+        let stored_len = child_bytes(self.node().flags());
+        let Some(place) = self.insert(at, &sought, ValueKind::Inline, stored_len) else {
+            return false;
+        };
+        let (number, count) = place.split_at_mut(CHILD_BYTES);
+        number.copy_from_slice(&child.0.to_le_bytes());
+        count.fill(0);
+        true
     }
 
     /// Adds an entry that is known to fit.

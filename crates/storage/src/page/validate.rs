@@ -8,6 +8,7 @@
 //! - What `node` and `fixed_node` assume ("validated: ...") is checked here, and nowhere else.
 
 use crate::error::{Damage, DamageKind};
+use crate::page::counts::{BRANCH_COUNTED, child_bytes};
 use crate::page::fixed_node::validate_fixed;
 use crate::page::key::HEAD_BYTES;
 use crate::page::node::{
@@ -54,6 +55,9 @@ fn validate_node(page: &Page) -> Result<(), DamageKind> {
     let prefix_len = usize::from(header.aux.get());
     if prefix_len > KEY_BYTES_MAX {
         return Err(layout("prefix length", prefix_len));
+    }
+    if is_branch && header.flags & !BRANCH_COUNTED != 0 {
+        return Err(layout("flags of a branch", header.flags.into()));
     }
     let (slots_at, heap_end) = (NODE_HEADER_BYTES, PAGE_BYTES - prefix_tail_len(prefix_len));
     if lower < slots_at || !(lower - slots_at).is_multiple_of(SLOT_BYTES) {
@@ -111,7 +115,7 @@ fn validate_entry(
     }
     let expected_len = match (is_branch, slot.is_overflow()) {
         (true, true) => return Err(layout("kind of a child", 1)),
-        (true, false) => size_of::<u64>(),
+        (true, false) => child_bytes(page.header().flags),
         (false, true) => OverflowRef::BYTES,
         (false, false) if is_inline_length(prefix_len + suffix_len, stored_len) => stored_len,
         (false, false) => return Err(layout("length of a value", stored_len)),

@@ -247,6 +247,23 @@ impl WriteTransaction {
         ))
     }
 
+    /// The counted tree called `name` to change, created when there is none. It tells ranks:
+    /// [`Tree::rank`], [`Tree::count`], [`Tree::select`]. Every entry that is added or removed
+    /// changes one number in each branch above it. [`WriteTransaction::tree_mut`] keeps them too.
+    ///
+    /// # Errors
+    /// [`StorageError::NotCounted`] when the tree was created without counts; else as for
+    /// [`WriteTransaction::tree`].
+    pub fn counted_tree_mut(
+        &mut self,
+        name: &str,
+    ) -> Result<TreeMut<'_, TransactionPages>, StorageError> {
+        let position = self.open(name, TreeRoot::empty_counted())?;
+        let state = &mut self.open.trees[position].state;
+        state.root.expect_counted()?;
+        Ok(TreeMut::new(&mut self.pages, state))
+    }
+
     /// The fixed tree called `name` to change, created with values of `value_width` bytes when
     /// there is none.
     ///

@@ -8,6 +8,7 @@
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::StorageError;
+use crate::page::counts::CountChange;
 use crate::page::key::SearchKey;
 use crate::page::node::{Node, OverflowRef, ValueKind, is_inline_length};
 use crate::page::node_mut::NodeMut;
@@ -70,7 +71,9 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
             };
             place.copy_from_slice(value);
         };
-        self.state.root.add_entries(added);
+        if added > 0 {
+            self.count_entries(CountChange::More(added))?;
+        }
         Ok(rejected)
     }
 
@@ -128,7 +131,7 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
             next = keys.next();
         }
         let is_underfull = is_underfull(&node.node());
-        self.state.root.remove_entries(removed);
+        self.count_entries(CountChange::Less(removed))?;
         for run in runs {
             self.free_overflow(Some(run))?;
         }
@@ -204,6 +207,7 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
         let children: Vec<PageNumber> = (from..=to).map(|slot| node.child(slot)).collect();
         let mut removed = 0;
         let mut gone = from..from;
+        let mut thinned = Vec::new();
         for (slot, child) in (from..=to).zip(children) {
             let child_low = if slot == from { low } else { Bound::Unbounded };
             let child_high = if slot == to { high } else { Bound::Unbounded };
@@ -216,6 +220,8 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
                 removed += count;
                 if is_empty {
                     self.free_page(child)?;
+                } else {
+                    thinned.push((slot, count));
                 }
                 is_empty
             };
@@ -226,6 +232,9 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
                     gone.start..slot + 1
                 };
             }
+        }
+        for (slot, count) in thinned {
+            self.count_child(page, slot, CountChange::Less(count))?;
         }
         if gone.is_empty() {
             return Ok((removed, false));

@@ -52,6 +52,17 @@ impl<'t, P: PageRead + ?Sized> Cursor<'t, P> {
         self.go_to(Target::Last)
     }
 
+    /// Moves to the entry of a counted tree with `rank` others before it; false when there are not
+    /// so many.
+    ///
+    /// # Errors
+    /// [`StorageError::NotCounted`] for a tree without counts; else as for [`Cursor::seek`].
+    pub fn seek_rank(&mut self, rank: u64) -> Result<bool, StorageError> {
+        self.position = None;
+        self.position = Position::at_rank(self.tree.pages(), self.tree.root(), rank)?;
+        self.settle()
+    }
+
     fn go_to(&mut self, target: Target<&SearchKey<'_>>) -> Result<bool, StorageError> {
         self.position = None;
         self.position = Position::find(self.tree.pages(), self.tree.root(), target)?;

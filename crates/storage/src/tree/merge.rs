@@ -9,6 +9,7 @@
 //! - A branch with one child is legal until it merges.
 
 use crate::error::StorageError;
+use crate::page::counts::CountChange;
 use crate::page::node::{NODE_CAPACITY, Node};
 use crate::page::node_mut::{NodeMut, merged_bytes};
 use crate::page::{PageNumber, PageWrite};
@@ -87,9 +88,10 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
             if merged_bytes(&left, &right, &separator) * 4 > NODE_CAPACITY * 3 {
                 continue;
             }
-            let right_page = *right_page;
+            let (right_page, entries) = (*right_page, node.child_entries(right_slot));
             let mut left = NodeMut::of(self.pages.page_mut(left_page)?);
             left.merge(&Node::of(&right_page), &separator);
+            self.count_child(parent, right_slot - 1, CountChange::More(entries))?;
             return Ok(Some(right_slot));
         }
         Ok(None)

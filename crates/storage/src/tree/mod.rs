@@ -2,11 +2,13 @@
 //!
 //! `root` is what is stored about a tree outside its pages. `read`, `cursor` and `range` read;
 //! `write` changes single entries, with `split` and `merge` for the structure and `cache` to
-//! save descents; `batch` changes many sorted entries; `verify` checks a whole tree. `fixed` are
+//! save descents; `batch` changes many sorted entries; `verify` checks a whole tree. `rank` answers
+//! from the counts that `counts` keeps. `fixed` are
 //! trees of numbers, `multi` trees of sets.
 
 mod batch;
 mod cache;
+mod counts;
 mod cursor;
 mod fixed;
 mod merge;
@@ -14,6 +16,7 @@ mod multi;
 mod path;
 mod position;
 mod range;
+mod rank;
 mod read;
 mod root;
 mod split;

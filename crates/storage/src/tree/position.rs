@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use crate::error::StorageError;
+use crate::page::counts::wrong_count;
 use crate::page::fixed_node::FixedNode;
 use crate::page::key::SearchKey;
 use crate::page::node::Node;
@@ -221,6 +222,47 @@ impl<'t, N: NodeView<'t>> Position<'t, N> {
             return Ok(true);
         }
         Ok(false)
+    }
+}
+
+impl<'t> Position<'t, Node<'t>> {
+    /// The entry of a counted tree with `rank` others before it; `None` when there are not so many.
+    pub(crate) fn at_rank<P: PageRead + ?Sized>(
+        pages: &'t P,
+        root: &TreeRoot,
+        rank: u64,
+    ) -> Result<Option<Position<'t, Node<'t>>>, StorageError> {
+        root.expect_counted()?;
+        let Some(mut number) = root.root_page().filter(|_| rank < root.entry_count()) else {
+            return Ok(None);
+        };
+        let path_len = usize::from(check_depth(root.depth().into())?) - 1;
+        let mut path = [None; DEPTH_MAX];
+        let mut rest = rank;
+        for step in &mut path[..path_len] {
+            let page = pages.page(number)?;
+            let node = Node::counted_branch(page)?;
+            let Some((slot, below)) = node.child_of_rank(rest) else {
+                return Err(wrong_count(number, node.entries_below()));
+            };
+            *step = Some((page, slot));
+            (number, rest) = (node.child(slot), below);
+        }
+        let node = Node::leaf(pages.page(number)?)?;
+        let slot = usize::try_from(rest)
+            .ok()
+            .filter(|&slot| slot < node.count());
+        let Some(slot) = slot else {
+            return Err(wrong_count(number, node.count() as u64));
+        };
+        Ok(Some(Position {
+            path,
+            path_len,
+            leaf: number,
+            node,
+            slot,
+            is_exact: true,
+        }))
     }
 }
 

@@ -15,6 +15,9 @@ use crate::tree::cache::LeafCache;
 /// Length of a stored [`TreeRoot`].
 pub const TREE_ROOT_BYTES: usize = 40;
 
+/// Flag of a tree whose branches hold counts.
+const COUNTED: u16 = 1;
+
 /// Which structure a tree is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -72,6 +75,14 @@ impl TreeRoot {
         TreeRoot::empty_of(TreeKind::Tree, 0)
     }
 
+    /// An empty tree of byte keys and values that keeps counts, so that it can tell ranks.
+    pub fn empty_counted() -> TreeRoot {
+        TreeRoot {
+            flags: U16::new(COUNTED),
+            ..TreeRoot::empty()
+        }
+    }
+
     /// An empty fixed tree with values of `value_width` bytes.
     pub fn empty_fixed(value_width: u16) -> TreeRoot {
         TreeRoot::empty_of(TreeKind::Fixed, value_width)
@@ -110,6 +121,17 @@ impl TreeRoot {
                 actual: root.kind.into(),
             });
         }
+        let flags_known = if root.kind == TreeKind::Tree as u8 {
+            COUNTED
+        } else {
+            0
+        };
+        if root.flags.get() & !flags_known != 0 {
+            return Err(DamageKind::Layout {
+                field: "tree flags",
+                actual: root.flags.get().into(),
+            });
+        }
         if (root.root_page.get() == 0) != (root.depth == 0) {
             return Err(DamageKind::Layout {
                 field: "tree depth",
@@ -141,6 +163,12 @@ impl TreeRoot {
     /// Which structure it is.
     pub fn kind(&self) -> TreeKind {
         TreeKind::from_byte(self.kind).expect("checked by decode, set by empty")
+    }
+
+    /// Whether branches hold the number of entries below each child.
+    #[inline]
+    pub fn is_counted(&self) -> bool {
+        self.flags.get() & COUNTED != 0
     }
 
     /// Number of levels: 0 when empty, 1 for a single leaf.
@@ -199,6 +227,18 @@ impl TreeRoot {
     /// Counts `count` pages less.
     pub(crate) fn remove_pages(&mut self, count: u64) {
         self.page_count.set(self.page_count().saturating_sub(count));
+    }
+
+    /// Checks that the tree keeps counts.
+    ///
+    /// # Errors
+    /// [`StorageError::NotCounted`].
+    pub(crate) fn expect_counted(&self) -> Result<(), StorageError> {
+        if self.is_counted() {
+            Ok(())
+        } else {
+            Err(StorageError::NotCounted)
+        }
     }
 
     /// Checks that the tree is of `expected` kind.

@@ -8,6 +8,7 @@
 //! - Every change of a branch page clears the leaf cache.
 
 use crate::error::{DamageKind, StorageError};
+use crate::page::counts::CountChange;
 use crate::page::key::{SearchKey, common_prefix_len};
 use crate::page::node::Node;
 use crate::page::node_mut::{NodeMut, shared_prefix, shortest_separator, split_position};
@@ -56,55 +57,59 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
             NodeMut::of(self.pages.page_mut(leaf)?).remove(split_at, count);
         }
         self.state.cache.clear();
-        self.add_child(&path, path.len(), &separator, right)
+        let moved = (count - split_at) as u64;
+        self.add_child(&path, path.len(), &separator, (right, moved))
     }
 
-    /// Adds `child` behind the child that `path` takes at the level above `level`.
+    /// Adds `child` behind the child that `path` takes at the level above `level`, from which its
+    /// `entries` were moved there.
     fn add_child(
         &mut self,
         path: &Path,
         level: usize,
         separator: &[u8],
-        child: PageNumber,
+        (child, entries): (PageNumber, u64),
     ) -> Result<(), StorageError> {
         let Some(level) = level.checked_sub(1) else {
             return self.grow_root(separator, child);
         };
         let (page, slot) = path.step(level);
         let at = slot + 1;
+        self.count_child(page, slot, CountChange::Less(entries))?;
         if NodeMut::of(self.pages.page_mut(page)?).insert_child(at, separator, child) {
-            return Ok(());
+            return self.count_child(page, at, CountChange::More(entries));
         }
         let copy = *self.pages.page(page)?;
         let source = Node::branch(&copy)?;
         let split_at = branch_split_position(&source, at, separator);
         let right = self.allocate_page(Some(page))?;
         let prefix = shared_prefix(&source, split_at + 1, source.count());
-        let mut node = NodeMut::create(self.pages.page_mut(right)?, PageKind::Branch, &prefix);
+        let is_counted = self.state.root.is_counted();
+        let mut node = NodeMut::create_branch(self.pages.page_mut(right)?, is_counted, &prefix);
         if split_at == source.count() {
             node.insert_child(0, &[], child);
             node.continue_run();
-            return self.add_child(path, level, separator, right);
+            self.count_child(right, 0, CountChange::More(entries))?;
+            return self.add_child(path, level, separator, (right, entries));
         }
         node.push_all(&source, split_at, source.count(), None);
         let up = source.key(split_at).to_vec();
-        let inserted = if at > split_at {
-            NodeMut::of(self.pages.page_mut(page)?).remove(split_at, source.count());
-            let mut node = NodeMut::of(self.pages.page_mut(right)?);
-            node.insert_child(at - split_at, separator, child)
+        NodeMut::of(self.pages.page_mut(page)?).remove(split_at, source.count());
+        let (half, slot) = if at > split_at {
+            (right, at - split_at)
         } else {
-            let mut node = NodeMut::of(self.pages.page_mut(page)?);
-            node.remove(split_at, source.count());
-            node.insert_child(at, separator, child)
+            (page, at)
         };
-        if !inserted {
+        if !NodeMut::of(self.pages.page_mut(half)?).insert_child(slot, separator, child) {
             // Half a branch has room for a separator that is in its place.
             return Err(StorageError::corrupt_page(
                 page,
                 DamageKind::KeyOrder { slot: at },
             ));
         }
-        self.add_child(path, level, &up, right)
+        self.count_child(half, slot, CountChange::More(entries))?;
+        let moved = self.entries_below(right)?;
+        self.add_child(path, level, &up, (right, moved))
     }
 }
 

@@ -2,6 +2,7 @@
 //! whole. Random tests print their seed; `TREE_SEED=n cargo test -p jackdaw-storage` replays one.
 
 mod model;
+mod ranks;
 mod single;
 
 use std::collections::BTreeMap;
@@ -17,9 +18,14 @@ pub(super) struct Fixture {
 
 impl Fixture {
     pub(super) fn new() -> Fixture {
+        Fixture::over(TreeRoot::empty())
+    }
+
+    /// A new tree with the root `empty`.
+    pub(super) fn over(empty: TreeRoot) -> Fixture {
         Fixture {
             pages: MemoryPages::new(),
-            state: TreeState::new(TreeRoot::empty()),
+            state: TreeState::new(empty),
         }
     }
 

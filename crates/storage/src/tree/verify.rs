@@ -3,8 +3,9 @@
 //! `Environment::check` and tests call it through [`Tree::verify`].
 //!
 //! Checked of every page: its own structure and number, no byte used by two entries, keys inside
-//! the bounds its parents give, no page reached twice, the same depth for all leaves; of every
-//! long value: length and number; and of the whole: counts of entries and pages.
+//! the bounds its parents give, no page reached twice, the same depth for all leaves, in a counted
+//! tree the entries below every child; of every long value: length and number; and of the whole:
+//! counts of entries and pages.
 
 use std::collections::HashSet;
 
@@ -47,6 +48,7 @@ impl TreeReport {
 
 struct Verifier<'t, P: ?Sized> {
     pages: &'t P,
+    is_counted: bool,
     seen: HashSet<u64, FxBuildHasher>,
     report: TreeReport,
 }
@@ -55,6 +57,7 @@ pub(crate) fn verify<P: PageRead + ?Sized>(tree: &Tree<'_, P>) -> Result<TreeRep
     let root = tree.root();
     let mut verifier = Verifier {
         pages: tree.pages(),
+        is_counted: root.is_counted(),
         seen: HashSet::default(),
         report: TreeReport::default(),
     };
@@ -117,12 +120,25 @@ impl<P: PageRead + ?Sized> Verifier<'_, P> {
         if levels == 1 {
             return self.verify_leaf(&node);
         }
+        if node.is_counted() != self.is_counted {
+            let what = DamageKind::Layout {
+                field: "flags of a branch",
+                actual: node.flags().into(),
+            };
+            return Err(StorageError::corrupt_page(number, what));
+        }
         self.report.branch_pages += 1;
         for slot in 0..node.count() {
             let own_low = (slot > 0).then(|| node.key(slot).to_vec());
             let own_high = (slot + 1 < node.count()).then(|| node.key(slot + 1).to_vec());
             let (low, high) = (own_low.as_deref().or(low), own_high.as_deref().or(high));
+            let before = self.report.entries;
             self.verify_page(node.child(slot), levels - 1, low, high)?;
+            if self.is_counted {
+                let what = "number of entries below a child";
+                let found = self.report.entries - before;
+                compare(number, what, node.child_entries(slot), found)?;
+            }
         }
         Ok(())
     }

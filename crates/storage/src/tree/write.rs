@@ -7,6 +7,7 @@
 //! - After an error the tree may be half changed: the transaction or savepoint is rolled back.
 
 use crate::error::StorageError;
+use crate::page::counts::CountChange;
 use crate::page::key::SearchKey;
 use crate::page::node::{KEY_BYTES_MAX, Node, OverflowRef, ValueKind, is_inline_length};
 use crate::page::node_mut::NodeMut;
@@ -118,14 +119,14 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
                         return Ok(true);
                     }
                     node.remove(at, at + 1);
-                    self.state.root.remove_entries(1);
+                    self.count_entries(CountChange::Less(1))?;
                     self.free_overflow(old)?;
                     replaced = true;
                 }
                 Err(at) => {
                     if let Some(place) = node.insert(at, &sought, kind, stored_len) {
                         fill(place);
-                        self.state.root.add_entries(1);
+                        self.count_entries(CountChange::More(1))?;
                         return Ok(replaced);
                     }
                     self.split_leaf(leaf, at, key)?;
@@ -200,7 +201,7 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
         let mut node = NodeMut::of(self.pages.page_mut(leaf)?);
         node.remove(at, at + 1);
         let is_underfull = is_underfull(&node.node());
-        self.state.root.remove_entries(1);
+        self.count_entries(CountChange::Less(1))?;
         self.free_overflow(old)?;
         if is_underfull {
             self.rebalance_leaf(leaf)?;
@@ -344,10 +345,15 @@ impl<'t, P: PageWrite + ?Sized> TreeMut<'t, P> {
         let left = self.state.root.root_page().unwrap_or(PageNumber::NONE);
         let depth = check_depth(usize::from(self.state.root.depth()) + 1)?;
         let root = self.allocate_page(Some(left))?;
-        let mut node = NodeMut::create(self.pages.page_mut(root)?, PageKind::Branch, &[]);
+        let is_counted = self.state.root.is_counted();
+        let mut node = NodeMut::create_branch(self.pages.page_mut(root)?, is_counted, &[]);
         node.insert_child(0, &[], left);
         node.insert_child(1, separator, right);
         self.state.root.set_root(root, depth);
+        for (slot, child) in [left, right].into_iter().enumerate() {
+            let entries = self.entries_below(child)?;
+            self.count_child(root, slot, CountChange::More(entries))?;
+        }
         Ok(())
     }
 

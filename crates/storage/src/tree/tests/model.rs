@@ -67,10 +67,15 @@ fn value(random: &mut Random) -> Vec<u8> {
     vec![byte; len]
 }
 
-/// Applies `steps` random operations to a tree and a map.
+/// Applies `steps` random operations to a tree and a map. Trees of odd seeds are counted.
 fn run(keys: Keys, seed: u64, steps: usize) {
     let mut random = Random::announced(seed);
-    let mut fixture = Fixture::new();
+    let empty = if seed.is_multiple_of(2) {
+        TreeRoot::empty()
+    } else {
+        TreeRoot::empty_counted()
+    };
+    let mut fixture = Fixture::over(empty);
     let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     let mut deletes = 3;
     for step in 0..steps {
@@ -122,6 +127,9 @@ fn run(keys: Keys, seed: u64, steps: usize) {
             tree.as_tree().get(&key).unwrap(),
             model.get(&key).map(Vec::as_slice)
         );
+        if empty.is_counted() {
+            ranks::assert_ranks(&fixture.tree(), &model, &probe, &key);
+        }
         let mut range = fixture.tree().range(&probe[..]..).unwrap();
         let next = range.next().transpose().unwrap().map(|(k, _)| k.to_vec());
         assert_eq!(next.as_ref(), model.range(probe..).next().map(|(k, _)| k));
@@ -132,7 +140,7 @@ fn run(keys: Keys, seed: u64, steps: usize) {
         assert!(tree.delete(key).unwrap());
     }
     assert_eq!(fixture.pages.page_count(), 0);
-    assert_eq!(fixture.state.root, TreeRoot::empty());
+    assert_eq!(fixture.state.root, empty);
 }
 
 fn sorted_batch(
