@@ -1,5 +1,6 @@
 //! Operations chosen by the input, against a map: puts, deletes, ranges of transactions that are
-//! kept or dropped, savepoints, flushes, reopenings and power losses.
+//! kept or dropped, savepoints, flushes, reopenings and power losses. An odd first byte makes the
+//! tree a counted one, whose ranks are compared too.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -29,9 +30,18 @@ fn key(byte: u8) -> Vec<u8> {
         .collect()
 }
 
-fn change(transaction: &mut WriteTransaction, model: &mut Model, steps: &[[u8; 3]]) {
+fn change(
+    transaction: &mut WriteTransaction,
+    is_counted: bool,
+    model: &mut Model,
+    steps: &[[u8; 3]],
+) {
     for &[what, which, how] in steps {
-        let mut tree = transaction.tree_mut("t").expect("a tree");
+        let tree = match is_counted {
+            true => transaction.counted_tree_mut("t"),
+            false => transaction.tree_mut("t"),
+        };
+        let mut tree = tree.expect("a tree");
         let key = key(which);
         if what % 4 == 0 {
             let was_there = tree.delete(&key).expect("sound pages");
@@ -49,7 +59,10 @@ fuzz_target!(|input: &[u8]| {
     let mut vfs = SimVfs::new(3);
     let mut environment = open(&vfs);
     let mut model = Model::new();
-    let mut rest = input;
+    let Some((&first, mut rest)) = input.split_first() else {
+        return;
+    };
+    let is_counted = first % 2 == 1;
     for _ in 0..TRANSACTIONS_MAX {
         let Some((&[count, event], tail)) = rest.split_first_chunk::<2>() else {
             break;
@@ -62,12 +75,12 @@ fuzz_target!(|input: &[u8]| {
         if event & 0x80 != 0 {
             let mut forgotten = changed.clone();
             let taken_back = transaction.savepoint(|transaction| {
-                change(transaction, &mut forgotten, steps);
+                change(transaction, is_counted, &mut forgotten, steps);
                 Err::<(), ()>(())
             });
             assert!(taken_back.is_err());
         }
-        change(&mut transaction, &mut changed, steps);
+        change(&mut transaction, is_counted, &mut changed, steps);
         if event & 0x40 != 0 {
             drop(transaction);
         } else {
@@ -93,6 +106,10 @@ fuzz_target!(|input: &[u8]| {
     if let Some(tree) = reader.tree("t").expect("sound pages") {
         for entry in tree.iter().expect("sound pages") {
             let (key, value) = entry.expect("sound pages");
+            if is_counted {
+                let rank = tree.rank(&key.to_vec()).expect("sound pages");
+                assert_eq!(rank, found.len() as u64);
+            }
             found.insert(key.to_vec(), value.to_vec());
         }
     }

@@ -14,4 +14,5 @@ pub mod isolation;
 pub mod lying;
 pub mod model;
 pub mod planted;
+mod ranked;
 pub mod sweep;

@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jackdaw_sim::Rng;
 use jackdaw_storage::{CheckLevel, Environment, ReadTransaction, StorageError, WriteTransaction};
 
+use crate::ranked::Ranked;
+
 /// Keys of the tree of bytes; few enough that most changes meet an existing key.
 const KEYS: u64 = 80;
 /// Keys of the other trees.
@@ -28,6 +30,7 @@ pub struct State {
     bytes: BTreeMap<u64, Filled>,
     numbers: BTreeMap<u64, u64>,
     sets: BTreeSet<(u64, u64)>,
+    ranked: Ranked,
 }
 
 /// Makes random changes of a transaction and of the state it should leave.
@@ -70,7 +73,7 @@ fn change_once(
     state: &mut State,
     rng: &mut Rng,
 ) -> Result<(), StorageError> {
-    match rng.below(40) {
+    match rng.below(48) {
         0 => {
             transaction.drop_tree("bytes")?;
             state.bytes.clear();
@@ -100,7 +103,7 @@ fn change_once(
                 put_number(transaction, state, key, rng.next_u64())?;
             }
         }
-        _ => {
+        31..=39 => {
             let (key, value) = (rng.below(6), rng.below(NUMBERS));
             let mut tree = transaction.multi_tree_mut("sets")?;
             if rng.chance(3) {
@@ -111,6 +114,7 @@ fn change_once(
                 state.sets.insert((key, value));
             }
         }
+        _ => state.ranked.change(transaction, rng)?,
     }
     Ok(())
 }
@@ -180,7 +184,8 @@ pub fn compare(reader: &ReadTransaction, state: &State) -> Result<(), String> {
     if numbers != state.numbers {
         return Err("the fixed tree has another content".to_owned());
     }
-    compare_sets(reader, state)
+    compare_sets(reader, state)?;
+    state.ranked.compare(reader)
 }
 
 fn compare_bytes(reader: &ReadTransaction, state: &State) -> Result<(), String> {
