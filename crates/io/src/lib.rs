@@ -9,6 +9,7 @@
 mod buffer;
 mod encrypted;
 mod error;
+mod locks;
 mod map;
 mod memory;
 mod real;
@@ -26,6 +27,7 @@ pub use encrypted::{
     is_encrypted_file,
 };
 pub use error::{FileError, os_error_code};
+pub use locks::{LockMode, LockTable};
 pub use map::{AnonymousRegion, ScratchMemory};
 pub use memory::MemoryVfs;
 pub use real::{Fallbacks, RealVfs};

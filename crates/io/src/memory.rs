@@ -10,12 +10,13 @@
 //!
 //! Threads: any; each file has a lock, and readers of a map go around it as with real files.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::locks::{LockMode, LockTable};
 use crate::map::AnonymousRegion;
 use crate::real::RealVfs;
 use crate::vfs::{
@@ -30,7 +31,7 @@ const REGION_BYTES_MAX: u64 = 64 << 30;
 pub struct MemoryVfs {
     machine: Arc<RealVfs>,
     names: Mutex<BTreeMap<PathBuf, Node>>,
-    locked: Arc<Mutex<BTreeSet<PathBuf>>>,
+    locked: Arc<Mutex<LockTable<PathBuf>>>,
 }
 
 #[derive(Clone)]
@@ -60,7 +61,7 @@ struct MemoryMapping {
 
 struct MemoryLock {
     path: PathBuf,
-    locked: Arc<Mutex<BTreeSet<PathBuf>>>,
+    locked: Arc<Mutex<LockTable<PathBuf>>>,
 }
 
 impl MemoryVfs {
@@ -72,6 +73,16 @@ impl MemoryVfs {
             names: Mutex::new(BTreeMap::new()),
             locked: Arc::default(),
         })
+    }
+
+    fn take_lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>> {
+        if !lock(&self.locked).take(path.to_owned(), mode) {
+            return Err(io::Error::from(io::ErrorKind::WouldBlock));
+        }
+        Ok(Box::new(MemoryLock {
+            path: path.to_owned(),
+            locked: Arc::clone(&self.locked),
+        }))
     }
 }
 
@@ -102,16 +113,18 @@ impl Vfs for MemoryVfs {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
-        if !lock(&self.locked).insert(path.to_owned()) {
-            return Err(io::Error::from(io::ErrorKind::WouldBlock));
-        }
+        let held = self.take_lock(path, LockMode::Exclusive)?;
         lock(&self.names)
             .entry(path.to_owned())
             .or_insert_with(|| Node::File(Arc::new(MemoryFile::new())));
-        Ok(Box::new(MemoryLock {
-            path: path.to_owned(),
-            locked: Arc::clone(&self.locked),
-        }))
+        Ok(held)
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
+        if !lock(&self.names).contains_key(path) {
+            return Err(missing(path));
+        }
+        self.take_lock(path, LockMode::Shared)
     }
 
     fn create_directory(&self, path: &Path) -> io::Result<()> {
@@ -362,7 +375,7 @@ impl FileLock for MemoryLock {}
 
 impl Drop for MemoryLock {
     fn drop(&mut self) {
-        lock(&self.locked).remove(&self.path);
+        lock(&self.locked).release(std::mem::take(&mut self.path));
     }
 }
 
@@ -412,9 +425,14 @@ mod tests {
         assert_eq!(vfs.list(Path::new("/d")).unwrap().len(), 1);
         vfs.rename(Path::new("/d/e"), Path::new("/d/f")).unwrap();
         assert!(vfs.exists(Path::new("/d/f/b")).unwrap());
+        assert!(vfs.lock_shared(Path::new("/d/LOCK")).is_err());
         let held = vfs.lock(Path::new("/d/LOCK")).unwrap();
         assert!(vfs.lock(Path::new("/d/LOCK")).is_err());
+        assert!(vfs.lock_shared(Path::new("/d/LOCK")).is_err());
         drop(held);
+        let shared = [(); 2].map(|()| vfs.lock_shared(Path::new("/d/LOCK")).unwrap());
+        assert!(vfs.lock(Path::new("/d/LOCK")).is_err());
+        drop(shared);
         assert!(vfs.lock(Path::new("/d/LOCK")).is_ok());
         vfs.remove_directory(Path::new("/d")).unwrap();
         assert!(!vfs.exists(Path::new("/d/f/b")).unwrap());

@@ -67,6 +67,12 @@ pub trait Vfs: Send + Sync + 'static {
     /// # Errors
     /// `WouldBlock` when another process (or another handle of this one) holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>>;
+    /// Takes a shared lock of `path`, a file that exists: several at once, none beside an exclusive
+    /// one. Writes nothing.
+    ///
+    /// # Errors
+    /// `WouldBlock` when somebody holds the exclusive lock, `NotFound` without the file.
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn FileLock>>;
     /// Creates a directory and its missing parents, and makes the new names durable.
     fn create_directory(&self, path: &Path) -> io::Result<()>;
     /// The names in a directory, in unspecified order.

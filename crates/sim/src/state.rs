@@ -6,12 +6,12 @@
 //! before it has any effect; every change of the disk goes through [`State::apply`], which
 //! records it for `history`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use jackdaw_base::hash::{xxh3_64, xxh3_64_parts};
-use jackdaw_io::{DirectoryEntry, FileError, OpenMode};
+use jackdaw_io::{DirectoryEntry, FileError, LockTable, OpenMode};
 
 use crate::disk::{Change, DiskState, Entry, FileId, parent_of};
 use crate::faults::{FaultError, Faults, Lies, OperationKind};
@@ -48,7 +48,7 @@ pub(crate) struct State {
     pub(crate) epoch_nanos: u64,
     pub(crate) faults: Faults,
     pub(crate) lies: Lies,
-    pub(crate) locks: BTreeSet<String>,
+    pub(crate) locks: LockTable<String>,
     pub(crate) capacity_blocks: usize,
     pub(crate) refuses_direct: bool,
     pub(crate) mappings: BTreeMap<FileId, Vec<Weak<SimMapping>>>,
@@ -91,7 +91,7 @@ impl State {
             epoch_nanos,
             faults: Faults::default(),
             lies: Lies::default(),
-            locks: BTreeSet::new(),
+            locks: LockTable::default(),
             capacity_blocks: CAPACITY_BLOCKS,
             refuses_direct: false,
             mappings: BTreeMap::new(),

@@ -14,7 +14,7 @@ use std::path::{Component, Path};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use jackdaw_io::{DirectoryEntry, FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
+use jackdaw_io::{DirectoryEntry, FileLock, LockMode, OpenMode, OpenOptions, Vfs, VfsFile};
 
 use crate::disk::{
     BLOCK_BYTES, Change, Chooser, CountOptions, DiskState, KeepAll, LoseAll, RandomChoice,
@@ -222,13 +222,24 @@ impl Vfs for SimVfs {
             if state.disk.names().find(&path).is_none() {
                 state.create_file(&path)?;
             }
-            if state.locks.insert(path.to_string()) {
-                Ok(())
-            } else {
-                Err(io::ErrorKind::WouldBlock.into())
-            }
+            take_lock(state, &path, LockMode::Exclusive)
         };
         take(&mut state).map_err(|error| named("lock", &path, error))?;
+        Ok(Box::new(SimLock {
+            shared: self.shared.clone(),
+            path,
+        }))
+    }
+
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
+        let path = normalize(path)?;
+        let mut state = self.shared.lock();
+        state.begin(OperationKind::Lock, "lock", &path, 0, 0)?;
+        let taken = match state.disk.names().find(&path) {
+            Some(_) => take_lock(&mut state, &path, LockMode::Shared),
+            None => Err(state.missing(&path)),
+        };
+        taken.map_err(|error| named("lock", &path, error))?;
         Ok(Box::new(SimLock {
             shared: self.shared.clone(),
             path,
@@ -386,7 +397,14 @@ impl FileLock for SimLock {}
 
 impl Drop for SimLock {
     fn drop(&mut self) {
-        self.shared.lock().locks.remove(&*self.path);
+        self.shared.lock().locks.release(self.path.to_string());
+    }
+}
+
+fn take_lock(state: &mut State, path: &str, mode: LockMode) -> io::Result<()> {
+    match state.locks.take(path.to_owned(), mode) {
+        true => Ok(()),
+        false => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 

@@ -10,7 +10,7 @@
 //! - The old files are untouched until the new ones were checked and synced.
 //! - The lock of the environment is held from the first read to the end of the swap.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jackdaw_io::{Durability, OpenMode, OpenOptions, Vfs};
@@ -126,6 +126,23 @@ pub(crate) fn finish_compaction(vfs: &dyn Vfs, directory: &Path) -> Result<(), S
     }
     vfs.remove_directory(&new_directory).map_err(io)?;
     vfs.sync_directory(directory).map_err(io)
+}
+
+/// Where the file `name` of an environment is that opening would complete the compaction of first:
+/// still in the new directory, or in its place.
+pub(crate) fn current_path(
+    vfs: &dyn Vfs,
+    directory: &Path,
+    name: &str,
+) -> Result<PathBuf, StorageError> {
+    let new_directory = directory.join(DIRECTORY);
+    let io = |source| StorageError::io(&new_directory, "look-up", source);
+    let path = new_directory.join(name);
+    let is_pending = vfs.exists(&new_directory.join(MARKER_NAME)).map_err(io)?;
+    match is_pending && vfs.exists(&path).map_err(io)? {
+        true => Ok(path),
+        false => Ok(directory.join(name)),
+    }
 }
 
 fn mark_complete(vfs: &dyn Vfs, new_directory: &Path) -> Result<(), StorageError> {

@@ -37,6 +37,9 @@ pub enum StorageError {
     /// An earlier write or sync failed: reads go on, writes need the environment to be reopened.
     #[error("an earlier write failed, so this environment takes no more writes until reopened")]
     Poisoned,
+    /// The environment was opened for reading only. Nothing was changed.
+    #[error("this environment is open for reading only: open it for writing to change it")]
+    ReadOnly,
     /// The caller's key is longer than a tree takes. Nothing was changed.
     #[error("a key of {len_bytes} bytes is too long: the limit is {max_bytes} bytes")]
     KeyTooLong {

@@ -124,12 +124,31 @@ impl MetaFile {
         vfs: &dyn Vfs,
         directory: &Path,
     ) -> Result<(MetaFile, Meta, bool), OpenError> {
-        let path = directory.join(META_NAME);
+        MetaFile::open_as(
+            vfs,
+            directory,
+            directory.join(META_NAME),
+            OpenMode::ReadWrite,
+        )
+    }
+
+    /// [`MetaFile::open`] at `path`, never to be written.
+    pub(crate) fn open_to_read(
+        vfs: &dyn Vfs,
+        directory: &Path,
+        path: PathBuf,
+    ) -> Result<(MetaFile, Meta, bool), OpenError> {
+        MetaFile::open_as(vfs, directory, path, OpenMode::Read)
+    }
+
+    fn open_as(
+        vfs: &dyn Vfs,
+        directory: &Path,
+        path: PathBuf,
+        mode: OpenMode,
+    ) -> Result<(MetaFile, Meta, bool), OpenError> {
         let io = |source| OpenError::Storage(StorageError::io(&path, "opening", source));
-        let options = OpenOptions {
-            mode: OpenMode::ReadWrite,
-            direct: true,
-        };
+        let options = OpenOptions { mode, direct: true };
         let file = vfs.open(&path, options).map_err(io)?;
         let len_bytes = file.len_bytes().map_err(io)?;
         if len_bytes != 2 * SLOT_BYTES as u64 {

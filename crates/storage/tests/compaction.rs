@@ -37,6 +37,8 @@ fn fill(environment: &Environment, seed: u64) {
             fixed.put(number, &rng.next_u64().to_le_bytes()).unwrap();
             let mut multi = transaction.multi_tree_mut("m").unwrap();
             multi.add(&key[..5], &key).unwrap();
+            let mut counted = transaction.counted_tree_mut("c").unwrap();
+            counted.put(&key, &[byte; 100]).unwrap();
         }
         transaction.tree_mut("empty").unwrap();
         transaction.commit().unwrap();
@@ -78,6 +80,12 @@ fn content(environment: &Environment) -> Result<String, String> {
         .map_err(damage)?
     {
         text.push_str(&format!("{:?}\n", entry.map_err(damage)?));
+    }
+    let counted = reader.tree("c").map_err(damage)?.unwrap();
+    for entry in counted.iter().map_err(damage)? {
+        let key = entry.map_err(damage)?.0.to_vec();
+        let rank = counted.rank(&key).map_err(damage)?;
+        text.push_str(&format!("{rank} {key:?}\n"));
     }
     let multi = reader.multi_tree("m").map_err(damage)?.unwrap();
     for entry in multi.range(..).map_err(damage)? {
@@ -127,6 +135,13 @@ fn compaction_survives_power_loss_at_every_operation() {
         completed_min: start,
     };
     let report = vfs.history().sweep(sweep, |image, _| {
+        let disk: Arc<dyn Vfs> = image.clone();
+        let to_read = Environment::open_read_only(disk, Path::new(DIRECTORY));
+        let to_read = to_read.map_err(|error| error.to_string())?;
+        if content(&to_read)? != expected {
+            return Err("a reader sees another content".to_owned());
+        }
+        drop(to_read);
         let environment = open(image)?;
         if content(&environment)? != expected {
             return Err("the content has changed".to_owned());

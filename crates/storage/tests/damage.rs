@@ -265,6 +265,9 @@ impl Vfs for Raced {
         put(&open(&self.0).unwrap(), 1, 10);
         self.0.lock(path)
     }
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
+        self.0.lock_shared(path)
+    }
     fn open(&self, path: &Path, options: OpenOptions) -> io::Result<Arc<dyn VfsFile>> {
         self.0.open(path, options)
     }

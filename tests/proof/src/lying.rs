@@ -86,6 +86,10 @@ impl Vfs for LyingVfs {
         self.inner.lock(path)
     }
 
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
+        self.inner.lock_shared(path)
+    }
+
     fn create_directory(&self, path: &Path) -> io::Result<()> {
         self.inner.create_directory(path)
     }

@@ -182,6 +182,10 @@ impl Vfs for EncryptedVfs {
         self.inner.lock(path)
     }
 
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
+        self.inner.lock_shared(path)
+    }
+
     /// Also makes the directory the top of an encrypted one if it is not below one.
     fn create_directory(&self, path: &Path) -> io::Result<()> {
         // What is known of a directory may have been removed beside this process.

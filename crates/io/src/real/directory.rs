@@ -109,6 +109,16 @@ impl Vfs for RealVfs {
         Ok(Box::new(lock))
     }
 
+    fn lock_shared(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
+        let take = || -> io::Result<RealLock> {
+            let file = File::open(path)?;
+            retry(|| rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared))?;
+            Ok(RealLock { _file: file })
+        };
+        let lock = take().map_err(|error| with_path("lock", path, error))?;
+        Ok(Box::new(lock))
+    }
+
     fn create_directory(&self, path: &Path) -> io::Result<()> {
         let mut missing: Vec<&Path> = Vec::new();
         for ancestor in path.ancestors() {

@@ -92,8 +92,8 @@ impl Shared {
     /// The state that the data file holds durably, and the journal behind it held back.
     fn hold_synced_state(&self) -> Result<(Meta, JournalHold<'_>), BackupError> {
         let state = self.lock_flush();
-        if self.poison().is_some() {
-            return Err(StorageError::Poisoned.into());
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal.into());
         }
         let meta = state.meta.clone();
         let hold = self.journal.hold(meta.position.transaction);

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use super::hold::BatchHold;
 use super::operation::{Completion, Outcome, QueuedOperation};
 use super::shared::Shared;
-use crate::error::StorageError;
 use crate::transaction::{WriteTransaction, WriterState};
 
 /// A batch closes at this many bytes of changed pages: enough to fill a journal write many times.
@@ -95,8 +94,8 @@ impl Shared {
             // The operations may have seen transactions that are not durable yet.
             drop(transaction);
             self.write_sealed();
-            let outcome = match self.poison() {
-                Some(_) => Outcome::NotCommitted(StorageError::Poisoned),
+            let outcome = match self.refusal() {
+                Some(refusal) => Outcome::NotCommitted(refusal),
                 None => Outcome::Committed,
             };
             tell_all(completions, &outcome);

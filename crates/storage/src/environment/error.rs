@@ -17,6 +17,15 @@ pub enum OpenError {
         /// The directory.
         path: PathBuf,
     },
+    /// To be opened for reading only, but there is no file to lock, so that a writer could come.
+    #[error(
+        "{} holds no file LOCK, as a copy may: create an empty one there, then retry",
+        path.display()
+    )]
+    NoLock {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory holds something else.
     #[error(
         "{} holds files of another program, not a Jackdaw environment: choose another directory",

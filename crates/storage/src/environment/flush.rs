@@ -45,8 +45,8 @@ impl Shared {
     /// A full disk leaves everything as it was. Any other failure poisons the environment.
     pub(crate) fn flush(&self, is_closing: bool) -> Result<bool, StorageError> {
         let mut state = lock(&self.flush);
-        if self.poison().is_some() {
-            return Err(StorageError::Poisoned);
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
         }
         let outcome = self.flush_locked(&mut state, is_closing);
         if let Err(error) = &outcome

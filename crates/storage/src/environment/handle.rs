@@ -13,6 +13,7 @@ use super::meters::MeterReport;
 use super::open::{Opened, open};
 use super::operation::WriteHandle;
 use super::options::Options;
+use super::read_only::open_read_only;
 use super::recovery::RecoveryReport;
 use super::scrub::ScrubStep;
 use super::shared::{Shared, lock};
@@ -61,6 +62,26 @@ impl Environment {
             shared,
             recovery,
             flusher: Mutex::new(flusher),
+        };
+        Ok(Environment {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// Opens the environment in `directory` for reading only. Not a byte on the disk changes, so a
+    /// read-only mount will do: a journal that was not closed in order is replayed into memory,
+    /// which takes as much as the pages that it changed. Several processes may read at once; while
+    /// one does, nobody can open the environment for writing. Writes are refused with
+    /// [`StorageError::ReadOnly`].
+    ///
+    /// # Errors
+    /// See [`OpenError`]; [`OpenError::InUse`] while somebody has it open for writing.
+    pub fn open_read_only(vfs: Arc<dyn Vfs>, directory: &Path) -> Result<Environment, OpenError> {
+        let Opened { shared, recovery } = open_read_only(vfs, directory)?;
+        let inner = Inner {
+            shared,
+            recovery,
+            flusher: Mutex::new(None),
         };
         Ok(Environment {
             inner: Arc::new(inner),
@@ -120,11 +141,11 @@ impl Environment {
     /// The exclusive writer, on this thread. Waits while another one is active.
     ///
     /// # Errors
-    /// [`StorageError::Poisoned`] after a failed write.
+    /// [`StorageError::Poisoned`] after a failed write, [`StorageError::ReadOnly`].
     pub fn begin_write(&self) -> Result<WriteTransaction, StorageError> {
         let shared = &self.inner.shared;
-        if shared.poison().is_some() {
-            return Err(StorageError::Poisoned);
+        if let Some(refusal) = shared.refusal() {
+            return Err(refusal);
         }
         shared.wait_for_room();
         let writer = shared.take_writer();
@@ -157,7 +178,11 @@ impl Environment {
     pub fn wait_for_queued(&self) -> Result<(), StorageError> {
         match self.write(|_| Ok::<(), Infallible>(())) {
             Ok(()) => Ok(()),
-            Err(_) => Err(StorageError::Poisoned),
+            Err(_) => Err(self
+                .inner
+                .shared
+                .refusal()
+                .unwrap_or(StorageError::Poisoned)),
         }
     }
 

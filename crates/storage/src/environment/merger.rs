@@ -93,6 +93,11 @@ impl Shared {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
+        if self.is_read_only() {
+            drop(state);
+            let outcome = Outcome::NotCommitted(StorageError::ReadOnly);
+            return queued.into_completion().tell(outcome);
+        }
         if state.threads.len() < THREADS.len()
             && !state.is_stopping
             && let Err(error) = self.start_threads(&mut state)

@@ -1,10 +1,11 @@
 //! The environment: one directory, its files, its threads, and how transactions become durable.
 //!
-//! `open` makes or recovers one, `shared` is what all handles and threads share. `merger` queues
-//! operations, `batch` runs them, `pipeline` writes the sealed transactions, `flush` moves
-//! committed pages into the data file, `in_place` writes large values there at once, `give_back`
-//! makes holes of free pages there. `recovery` reads the journal and `replay` applies it, `check`
-//! and `scrub` look for damage, `meters` says what all that took.
+//! `open` makes or recovers one, `read_only` opens one without changing it, `shared` is what all
+//! handles and threads share. `merger` queues operations, `batch` runs them, `pipeline` writes the
+//! sealed transactions, `flush` moves committed pages into the data file, `in_place` writes large
+//! values there at once, `give_back` makes holes of free pages there. `recovery` reads the journal
+//! and `replay` applies it, `check` and `scrub` look for damage,
+//! `meters` says what all that took.
 
 mod batch;
 mod check;
@@ -21,6 +22,7 @@ mod open;
 mod operation;
 mod options;
 mod pipeline;
+mod read_only;
 mod recovery;
 mod replay;
 mod scrub;

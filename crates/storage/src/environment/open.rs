@@ -27,11 +27,11 @@ use crate::planted::{Planted, is_planted};
 use crate::transaction::{ReadTransaction, SpaceSummary, WriterState};
 use crate::tree::TreeRoot;
 
-const LOCK_NAME: &str = "LOCK";
+pub(super) const LOCK_NAME: &str = "LOCK";
 
 /// Address space kept for a small data file. A process has 128 TiB, so two thousand environments
 /// fit; the mapping of a file that outgrows it moves to a larger place.
-const MAPPING_RESERVE_BYTES: u64 = 64 << 30;
+pub(super) const MAPPING_RESERVE_BYTES: u64 = 64 << 30;
 
 /// What `Environment::open` keeps.
 pub(super) struct Opened {

@@ -104,9 +104,9 @@ impl Shared {
         if group.is_empty() {
             return false;
         }
-        let outcome = match self.poison() {
+        let outcome = match self.refusal() {
             // No byte of transactions that were sealed behind a failed one was written.
-            Some(_) => Outcome::NotCommitted(StorageError::Poisoned),
+            Some(refusal) => Outcome::NotCommitted(refusal),
             None => match self.write_group(&group) {
                 Ok(positions) => {
                     self.finish(&group, &positions);

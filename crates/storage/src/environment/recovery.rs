@@ -71,15 +71,29 @@ pub(crate) fn recover(
     meta: &Meta,
     is_wanted: &dyn Fn(u64, u64) -> bool,
 ) -> Result<(Meta, RecoveryReport), StorageError> {
+    let path = places.directory.join(Damage::DATA_FILE);
+    let (meta, report, mut replay) = replay_journal(vfs, places, &path, meta, is_wanted)?;
+    replay.verify_and_write()?;
+    Ok((meta, report))
+}
+
+/// The first half of [`recover`]: applies the records of the journal. What came out of it is not
+/// checked yet, nor written but for what `overlay_bytes_max` does not allow to be kept.
+pub(super) fn replay_journal<'a>(
+    vfs: &dyn Vfs,
+    places: &Places<'a>,
+    path: &'a Path,
+    meta: &Meta,
+    is_wanted: &dyn Fn(u64, u64) -> bool,
+) -> Result<(Meta, RecoveryReport, Replay<'a>), StorageError> {
     let Places {
-        directory,
         journal_directory,
         data_file,
         overlay_bytes_max,
+        ..
     } = *places;
-    let path = directory.join(Damage::DATA_FILE);
-    let io = |source| StorageError::io(&path, "recovery", source);
-    let mut replay = Replay::new(data_file, &path, meta.salt).map_err(io)?;
+    let io = |source| StorageError::io(path, "recovery", source);
+    let mut replay = Replay::new(data_file, path, meta.salt).map_err(io)?;
     let mut recovered = meta.clone();
     let mut report = RecoveryReport {
         was_clean: meta.is_clean,
@@ -116,8 +130,7 @@ pub(crate) fn recover(
         Ok(true)
     })?;
     report.pages = replay.page_count();
-    replay.verify_and_write()?;
-    Ok((recovered, report))
+    Ok((recovered, report, replay))
 }
 
 /// Gives the records of the journal in order to `use_record` until it says `false`. Another thread

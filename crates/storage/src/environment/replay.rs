@@ -205,14 +205,30 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Checks the final content of every page against what its last record promises, then makes
-    /// it durable.
-    pub(super) fn verify_and_write(&mut self) -> Result<(), StorageError> {
+    /// Checks the final content of every page against what its last record promises.
+    fn verify_all(&self) -> Result<(), StorageError> {
         let mut numbers: Vec<u64> = self.pages.keys().copied().collect();
         numbers.sort_unstable();
         for page in numbers {
             self.verify(page, &self.pages[&page])?;
         }
+        Ok(())
+    }
+
+    /// Checks every page and gives those that differ from the data file, each with its bytes.
+    pub(super) fn verify_and_keep(
+        self,
+    ) -> Result<impl Iterator<Item = (PageNumber, u32, AlignedBuffer)>, StorageError> {
+        self.verify_all()?;
+        let pages = self.pages.into_iter();
+        Ok(pages.filter_map(|(page, replayed)| {
+            Some((PageNumber(page), replayed.page_count, replayed.content?))
+        }))
+    }
+
+    /// Checks every page, then makes it durable.
+    pub(super) fn verify_and_write(&mut self) -> Result<(), StorageError> {
+        self.verify_all()?;
         self.write_overlay()?;
         if is_planted(Planted::RecoveryWithoutSync) {
             return Ok(());

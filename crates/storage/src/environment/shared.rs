@@ -215,6 +215,19 @@ impl Shared {
         self.poison.get().cloned()
     }
 
+    /// What to answer whoever wants to write, when nothing is written any more.
+    pub(crate) fn refusal(&self) -> Option<StorageError> {
+        self.poison.get().map(|error| match error {
+            StorageError::ReadOnly => StorageError::ReadOnly,
+            _ => StorageError::Poisoned,
+        })
+    }
+
+    /// Whether the environment was opened for reading only.
+    pub(super) fn is_read_only(&self) -> bool {
+        matches!(self.poison.get(), Some(StorageError::ReadOnly))
+    }
+
     /// Refuses all further writes because of `error`; the first one stays.
     pub(super) fn set_poison(&self, error: StorageError) {
         let _ = self.poison.set(error);

@@ -613,8 +613,8 @@ impl WriteTransaction {
         &mut self,
         unsettled: Option<&mut Unsettled>,
     ) -> Result<Prepared, StorageError> {
-        if self.pages.shared.poison().is_some() {
-            return Err(StorageError::Poisoned);
+        if let Some(refusal) = self.pages.shared.refusal() {
+            return Err(refusal);
         }
         self.store_roots()?;
         if self.pages.dirty_bytes > DIRTY_BYTES_MAX {

@@ -8,7 +8,8 @@
 //! Called by `jackdaw check` before it opens an environment.
 //!
 //! Invariants:
-//! - Nothing is written but the lock file, and no byte read is trusted before its checksum.
+//! - Nothing is written but a lock file where there is none, and no byte read is trusted before its
+//!   checksum.
 //! - A place is named once, and only when bytes there are not what was written.
 
 mod bytes;
@@ -43,7 +44,7 @@ pub struct VerifyReport {
     pub records: u64,
 }
 
-/// Checks the files of the environment in `directory`, which nobody may have open.
+/// Checks the files of the environment in `directory`, which nobody may have open for writing.
 ///
 /// Costs two passes over the data file. The last record of an environment that was not closed in
 /// order may be torn; it is named only when it was acknowledged for certain. An environment in
@@ -84,13 +85,17 @@ pub fn verify(vfs: &dyn Vfs, directory: &Path) -> Result<VerifyReport, OpenError
 }
 
 fn lock(vfs: &dyn Vfs, directory: &Path) -> Result<Box<dyn FileLock>, OpenError> {
-    vfs.lock(&directory.join("LOCK"))
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::WouldBlock => OpenError::InUse {
-                path: directory.to_owned(),
-            },
-            _ => StorageError::io(directory, "locking", source).into(),
-        })
+    let path = directory.join("LOCK");
+    let shared = match vfs.lock_shared(&path) {
+        Err(source) if source.kind() == io::ErrorKind::NotFound => vfs.lock(&path),
+        taken => taken,
+    };
+    shared.map_err(|source| match source.kind() {
+        io::ErrorKind::WouldBlock => OpenError::InUse {
+            path: directory.to_owned(),
+        },
+        _ => StorageError::io(directory, "locking", source).into(),
+    })
 }
 
 /// Damage of a file other than the data file, or of the data file as a whole.
