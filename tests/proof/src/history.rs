@@ -1,6 +1,7 @@
 //! Random histories with crashes: sessions of transactions on the simulated disk, each ended by a
 //! power loss at any operation, a clean close, or both; after each the environment has to hold a
-//! state between the last acknowledged and the last submitted transaction, whole and undamaged.
+//! state between the last acknowledged and the last submitted transaction, whole and undamaged. Now
+//! and then it is opened for reading only before, and nothing may change then.
 //!
 //! Everything follows from the seed, so that any failure can be seen again. Options change with
 //! every session: sizes of journal files, memory, durability.
@@ -117,6 +118,10 @@ impl World {
     }
 
     fn session(&mut self, rng: &mut Rng) -> Result<(), String> {
+        if rng.chance(4) {
+            self.look()
+                .map_err(|error| format!("opened to read: {error}"))?;
+        }
         let options = options(rng);
         self.durability = options.durability;
         let loses_power = !rng.chance(4);
@@ -137,6 +142,30 @@ impl World {
             Err(error) => return Err(format!("opening failed: {error}")),
         };
         self.end(step, rng)
+    }
+
+    /// Opens for reading only: what is found then is what any later opening has to find, and the
+    /// disk stays as it is.
+    fn look(&mut self) -> Result<(), String> {
+        let directory = Path::new(DIRECTORY);
+        if !self
+            .vfs
+            .exists(&directory.join("meta"))
+            .is_ok_and(|exists| exists)
+        {
+            return Ok(());
+        }
+        let before = self.vfs.operation_count();
+        let environment = Environment::open_read_only(self.disk(), directory);
+        let environment = environment.map_err(|error| error.to_string())?;
+        let has_damaged_slot = self.has_damaged_slot;
+        self.check_opened(&environment)?;
+        self.has_damaged_slot = has_damaged_slot;
+        drop(environment);
+        match self.vfs.operation_count() == before {
+            true => Ok(()),
+            false => Err("the disk was changed".to_owned()),
+        }
     }
 
     /// A failure of the disk is the machine's, never damage.
