@@ -60,7 +60,8 @@ pub use backup::{BackupError, BackupReport, Progress, RestorePoint, RestoreRepor
 pub use compact::{CompactError, CompactReport, compact};
 pub use environment::{
     CheckLevel, CheckReport, Environment, MeterEvent, MeterKind, MeterMinute, MeterReport,
-    OpenError, Options, RecoveryReport, ScrubStep, Statistics, WriteError, WriteHandle,
+    OpenError, Options, RecoveryReport, ScrubStep, Statistics, WarmUp, WarmUpProgress,
+    WarmUpReport, WriteError, WriteHandle,
 };
 
 pub use error::{Damage, DamageKind, StorageError};

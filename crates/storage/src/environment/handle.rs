@@ -18,6 +18,7 @@ use super::recovery::RecoveryReport;
 use super::scrub::ScrubStep;
 use super::shared::{Shared, lock};
 use super::statistics::Statistics;
+use super::warm_up::{WarmUp, WarmUpProgress, WarmUpReport};
 use crate::backup::{BackupError, BackupReport, Progress};
 use crate::error::StorageError;
 use crate::transaction::{ReadTransaction, WriteTransaction};
@@ -222,6 +223,21 @@ impl Environment {
     /// See [`BackupError`]. What an interrupted call added is part of the backup.
     pub fn backup_increment(&self, to: &Path) -> Result<BackupReport, BackupError> {
         self.inner.shared.back_up_increment(to)
+    }
+
+    /// Reads pages before requests need them: branches of all trees first, then leaves, up to a
+    /// budget of bytes and with few reads at once. `progress` is called on this thread now and
+    /// then, and ends it by breaking.
+    ///
+    /// # Errors
+    /// [`StorageError::Limit`] when too many snapshots are open, damage of the catalog, or threads
+    /// could not be started. A damaged page of a tree is counted, not an error.
+    pub fn warm_up(
+        &self,
+        warm_up: WarmUp,
+        progress: WarmUpProgress<'_>,
+    ) -> Result<WarmUpReport, StorageError> {
+        self.inner.shared.warm_up(warm_up, progress)
     }
 
     /// The moment's numbers.

@@ -4,7 +4,7 @@
 //! handles and threads share. `merger` queues operations, `batch` runs them, `pipeline` writes the
 //! sealed transactions, `flush` moves committed pages into the data file, `in_place` writes large
 //! values there at once, `give_back` makes holes of free pages there. `recovery` reads the journal
-//! and `replay` applies it, `check` and `scrub` look for damage,
+//! and `replay` applies it, `check` and `scrub` look for damage, `warm_up` reads ahead of requests,
 //! `meters` says what all that took.
 
 mod batch;
@@ -29,6 +29,7 @@ mod scrub;
 mod shared;
 mod states;
 mod statistics;
+mod warm_up;
 
 pub use check::{CheckLevel, CheckReport};
 pub use error::{OpenError, WriteError};
@@ -39,6 +40,7 @@ pub use options::Options;
 pub use recovery::RecoveryReport;
 pub use scrub::ScrubStep;
 pub use statistics::Statistics;
+pub use warm_up::{WarmUp, WarmUpProgress, WarmUpReport};
 
 pub(crate) use in_place::Unsettled;
 pub(crate) use operation::Completion;
