@@ -2,7 +2,7 @@
 //!
 //! The files of each are read twice: by a reader of the formats that is not the engine's and
 //! changes nothing, then, when that found nothing, by the engine itself, which replays the journal
-//! first.
+//! in memory first. The files stay as they are, so a read-only directory will do.
 //!
 //! Exit codes: 0 all is well, 1 damage (each place named on standard output), 2 cannot look.
 
@@ -14,8 +14,7 @@ use std::time::Instant;
 use anyhow::Context;
 use jackdaw_io::Vfs;
 use jackdaw_storage::{
-    CheckLevel, CheckReport, Damage, Environment, OpenError, Options, StorageError, VerifyReport,
-    verify,
+    CheckLevel, CheckReport, Damage, Environment, OpenError, StorageError, VerifyReport, verify,
 };
 
 use crate::output::failure::sentence;
@@ -24,7 +23,7 @@ use crate::output::say::say;
 
 const EXIT_DAMAGED: u8 = 1;
 const EXIT_CANNOT_LOOK: u8 = 2;
-/// Inside an environment: an interrupted compaction, which opening completes or removes.
+/// Inside an environment: an interrupted compaction, which is looked at with the environment.
 const COMPACT_DIRECTORY: &str = "compact";
 /// Directories below the one given; more means that it is not a data directory.
 const DEPTH_MAX: usize = 8;
@@ -32,7 +31,8 @@ const DEPTH_MAX: usize = 8;
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CheckArguments {
-    /// A data directory, or the directory of one database. No server may have it open.
+    /// A data directory, or the directory of one database. No server may have it open, but other
+    /// readers may.
     directory: PathBuf,
     /// Checksums and structure of pages only; leaves out order and counts of trees.
     #[arg(long)]
@@ -74,12 +74,8 @@ fn check_all(arguments: &CheckArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<
             damages += verified.damages.len() as u64;
             continue;
         }
-        let options = Options {
-            create: false,
-            background_flush: false,
-            ..Options::default()
-        };
-        let environment = match Environment::open(Arc::clone(disk), &directory, options) {
+        let opened = Environment::open_read_only(Arc::clone(disk), &directory);
+        let environment = match opened {
             Ok(environment) => environment,
             Err(error) if is_damage(&error) => {
                 say!("{}: {error}", directory.display());
