@@ -15,7 +15,9 @@ use std::time::Duration;
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_io::Vfs;
-use jackdaw_storage::{Environment, Options, PAGE_BYTES, StorageError, WriteTransaction};
+use jackdaw_storage::{
+    Environment, Options, PAGE_BYTES, StorageError, WarmUp, WarmUpProgress, WriteTransaction,
+};
 
 use crate::attachment::{AttachmentUpload, UPLOAD_PREFIX};
 use crate::changes::{Change, Counters, Hub, Listener, Target};
@@ -575,6 +577,39 @@ impl Database {
             scratch_bytes: storage.scratch_bytes,
             counters: self.counters(),
         })
+    }
+
+    /// Reads pages of documents and indexes before requests need them; each gets an equal share of
+    /// `bytes_max`, and the next ones what it leaves. See [`Environment::warm_up`].
+    ///
+    /// # Errors
+    /// As for [`Environment::warm_up`].
+    pub fn warm_up(
+        &self,
+        warm_up: WarmUp,
+        progress: WarmUpProgress<'_>,
+    ) -> Result<u64, StorageError> {
+        let mut environments = self.indexes.environments();
+        environments.insert(0, self.documents.clone());
+        let mut bytes = 0;
+        let mut is_broken_off = false;
+        for (done, environment) in environments.iter().enumerate() {
+            let shares = (environments.len() - done) as u64;
+            let share = WarmUp {
+                bytes_max: warm_up.bytes_max.saturating_sub(bytes) / shares,
+                ..warm_up
+            };
+            let report = environment.warm_up(share, &mut |report| {
+                let answer = progress(report);
+                is_broken_off = answer.is_break();
+                answer
+            })?;
+            bytes += report.bytes();
+            if is_broken_off {
+                break;
+            }
+        }
+        Ok(bytes)
     }
 
     /// Lets go of pages of documents and indexes that are resident in memory; the system's cache

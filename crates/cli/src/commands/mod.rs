@@ -13,6 +13,7 @@ pub(crate) mod query;
 pub(crate) mod serve;
 pub(crate) mod setup;
 mod target;
+mod warm_up;
 
 use std::process::ExitCode;
 

@@ -13,6 +13,7 @@ use jackdaw_storage::Options;
 
 use super::DEFAULT_DATA;
 use super::target::{memory_bytes, open_set};
+use super::warm_up::WarmUpThread;
 use crate::output::numbers::counted;
 use crate::output::say::say;
 
@@ -45,6 +46,15 @@ pub(crate) struct ServeArguments {
     /// Mebibytes of data files to read again each second to find rot; 0 for none.
     #[arg(long, value_name = "MIB", default_value_t = 4)]
     scrub: u32,
+    /// Mebibytes of data files to read into memory after the start, shared by all databases and
+    /// their indexes: pages that every request needs first. 0 for none.
+    #[arg(
+        long,
+        value_name = "MIB",
+        default_value_t = 0,
+        conflicts_with = "in_memory"
+    )]
+    warm_up: u32,
     #[command(flatten)]
     redis: RedisArguments,
 }
@@ -136,7 +146,12 @@ pub(crate) fn run(arguments: &ServeArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
         ),
     }
     let redis = start_redis(&arguments.redis, disk)?;
+    let warm_up = match arguments.warm_up {
+        0 => None,
+        mebibytes => Some(WarmUpThread::start(&set, u64::from(mebibytes) << 20)?),
+    };
     serve(running)?;
+    drop(warm_up);
     if let Some(redis) = redis {
         redis.stop();
     }

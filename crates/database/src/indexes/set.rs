@@ -331,6 +331,12 @@ impl IndexSet {
         index.info(last_etag_for(index, snapshot)?, snapshot.exchange_index()?)
     }
 
+    /// The environments of all indexes.
+    pub(crate) fn environments(&self) -> Vec<Environment> {
+        let all = self.all();
+        all.iter().map(|index| index.environment.clone()).collect()
+    }
+
     pub(crate) fn release_resident(&self) {
         for index in self.all() {
             index.environment.release_resident();
