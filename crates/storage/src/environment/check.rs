@@ -41,7 +41,7 @@ impl Shared {
     pub(super) fn check(self: &Arc<Self>, level: CheckLevel) -> Result<CheckReport, StorageError> {
         let snapshot = ReadTransaction::begin(self)?;
         let mut report = CheckReport::default();
-        let (pin, at) = self.register_reader(|| snapshot.id().0)?;
+        let at = snapshot.id().0;
         let mut number = 0;
         let mut after_damage = false;
         while number < snapshot.page_count() {
@@ -56,12 +56,12 @@ impl Shared {
                 after_damage = false;
                 continue;
             }
-            let (page_count, damage) =
-                self.check_place(PageNumber(number), at, &pin)
-                    .map_err(|source| {
-                        let path = self.directory.join(Damage::DATA_FILE);
-                        StorageError::io(&path, "read", source)
-                    })?;
+            let (page_count, damage) = self
+                .check_place(PageNumber(number), at, snapshot.pin())
+                .map_err(|source| {
+                    let path = self.directory.join(Damage::DATA_FILE);
+                    StorageError::io(&path, "read", source)
+                })?;
             if let Some((damage, _)) = &damage
                 && matches!(damage.what, DamageKind::Pointer { .. })
             {
@@ -82,7 +82,6 @@ impl Shared {
             report.pages += page_count;
             number += page_count;
         }
-        drop(pin);
         if level == CheckLevel::Full && report.damages.is_empty() {
             check_trees(&snapshot, &mut report)?;
         }
