@@ -11,7 +11,8 @@ use jackdaw_base::hash::xxh3_64;
 use jackdaw_io::{DirectoryEntry, Durability, FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
 use jackdaw_sim::{CrashChoice, SimVfs};
 use jackdaw_storage::{
-    CheckLevel, Damage, DamageKind, Environment, OpenError, Options, StorageError, verify,
+    CheckLevel, Damage, DamageKind, Environment, OpenError, Options, PAGE_BYTES, StorageError,
+    verify,
 };
 
 const DIRECTORY: &str = "/db";
@@ -227,6 +228,45 @@ fn a_damaged_space_map_leaves_everything_readable() {
     drop(transaction);
     put(&environment, 51, 6_000);
     assert_eq!(keys(&environment), (0..52).collect::<Vec<_>>());
+}
+
+/// A map with a right checksum says that pages in use are free: writes that are given them fail.
+#[test]
+fn a_space_map_that_gives_used_pages_away_is_damage_not_a_panic() {
+    let vfs = SimVfs::new(11);
+    let environment = open(&vfs).unwrap();
+    (0..60).for_each(|key| put(&environment, key, 700));
+    drop(environment);
+    let data = vfs.file_bytes(&path("data.jd")).unwrap();
+    let salt = read_u64(&vfs.file_bytes(&path("meta")).unwrap(), 128);
+    let page_count = data.len() / PAGE_BYTES;
+    for used in 1..page_count {
+        let image = vfs.crash(CrashChoice::KeepAll);
+        let mut map = data[..PAGE_BYTES].to_vec();
+        map[32..34].copy_from_slice(&1_u16.to_le_bytes());
+        map[64..64 + 4096].fill(0);
+        map[64 + used / 8] = 1 << (used % 8);
+        let checksum = xxh3_64(&map[8..], salt);
+        map[..8].copy_from_slice(&checksum.to_le_bytes());
+        let options = OpenOptions {
+            mode: OpenMode::ReadWrite,
+            direct: false,
+        };
+        let file = image.open(&path("data.jd"), options).unwrap();
+        file.write_at(&map, 0, Durability::Data).unwrap();
+        let environment = open(&image).unwrap();
+        let mut transaction = environment.begin_write().unwrap();
+        for key in 0..90_u32 {
+            let mut tree = transaction.tree_mut("t").unwrap();
+            // Behind all others, then between them.
+            let behind = tree.put(&(key + 60).to_be_bytes(), &[7; 700]);
+            let between = tree.put(&[&(key / 2).to_be_bytes()[..], &[1]].concat(), &[7; 500]);
+            let gone = tree.delete(&(90 - key).to_be_bytes());
+            if behind.is_err() || between.is_err() || gone.is_err() {
+                break;
+            }
+        }
+    }
 }
 
 #[test]

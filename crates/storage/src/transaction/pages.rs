@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::savepoint::{UndoLog, UndoPage};
 use super::space::SpaceSummary;
 use crate::environment::Shared;
-use crate::error::StorageError;
+use crate::error::{DamageKind, StorageError};
 use crate::memory::{OwnedFrame, ReaderPin};
 use crate::page::{PAGE_BYTES, Page, PageNumber, PageRead, PageWrite};
 
@@ -106,6 +106,14 @@ impl TransactionPages {
         number: PageNumber,
         page_count: u32,
     ) -> Result<(), StorageError> {
+        if self.dirty.contains_key(&number) {
+            // Only a damaged space map gives away what this transaction uses.
+            let what = DamageKind::Pointer {
+                what: "a page taken twice",
+                target: number.0,
+            };
+            return Err(StorageError::corrupt_page(number, what));
+        }
         let mut frame = self.shared.allocate_frame(page_count)?;
         let bytes = self.shared.frames.owned_mut(&mut frame);
         bytes.fill(0);

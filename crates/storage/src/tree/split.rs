@@ -75,6 +75,7 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
         };
         let (page, slot) = path.step(level);
         let at = slot + 1;
+        self.expect_branch(page, at)?;
         self.count_child(page, slot, CountChange::Less(entries))?;
         if NodeMut::of(self.pages.page_mut(page)?).insert_child(at, separator, child) {
             return self.count_child(page, at, CountChange::More(entries));
@@ -110,6 +111,20 @@ impl<P: PageWrite + ?Sized> TreeMut<'_, P> {
         self.count_child(half, slot, CountChange::More(entries))?;
         let moved = self.entries_below(right)?;
         self.add_child(path, level, &up, (right, moved))
+    }
+
+    /// Checks that a page of the path is still a branch with a place for a child at slot `at`: a
+    /// damaged space map gives pages away that are in use.
+    fn expect_branch(&self, page: PageNumber, at: usize) -> Result<(), StorageError> {
+        let entries = Node::branch(self.pages.page(page)?)?.count();
+        if at > entries {
+            let what = DamageKind::Layout {
+                field: "number of entries",
+                actual: entries as u64,
+            };
+            return Err(StorageError::corrupt_page(page, what));
+        }
+        Ok(())
     }
 }
 

@@ -83,11 +83,12 @@ impl Minutes<'_> {
         }
         self.database.clean_tombstones(TOMBSTONE_AGE)?;
         let environment = self.database.documents();
+        // Before the check: the file grows for a transaction before others see it, and by the end
+        // of the check they do.
+        let file_pages = environment.statistics().file_bytes / PAGE_BYTES as u64;
         let report = environment.check(CheckLevel::Full)?;
         ensure!(report.damages.is_empty(), "{:?}", report.damages);
         let statistics = environment.statistics();
-        // Pages that only memory holds have not made the file grow yet.
-        let file_pages = statistics.file_bytes / PAGE_BYTES as u64;
         let grown_ahead = file_pages.saturating_sub(statistics.page_count);
         // The file doubles when it is too short.
         ensure!(
