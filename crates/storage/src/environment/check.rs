@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::shared::Shared;
+use super::shared::{Shared, page_count_said};
 use crate::error::{Damage, DamageKind, StorageError};
 use crate::memory::{Location, ReaderPin};
-use crate::page::{Page, PageKind, PageNumber, PageRead, run_page_count};
+use crate::page::{Page, PageNumber, PageRead};
 use crate::transaction::{GROUP_PAGES, ReadTransaction, SpaceMap};
 use crate::tree::{FixedTree, MultiTree, Tree, TreeKind, TreeRoot};
 
@@ -112,12 +112,9 @@ impl Shared {
         let Some(head) = self.view.load(number, 1, pin)? else {
             return Ok(past_the_end());
         };
-        let header = Page::from_bytes(head).expect("one whole page").header();
-        let page_count = match header.kind == PageKind::Overflow as u8 {
-            true => run_page_count(header.overflow_len()),
-            false => 1,
-        };
-        let names_itself = header.page_number.get() == number.0;
+        let page = Page::from_bytes(head).expect("one whole page");
+        let page_count = page_count_said(number, page).unwrap_or(1);
+        let names_itself = page.number() == number;
         let bytes = self.view.load(number, page_count, pin)?.unwrap_or(head);
         Ok(match self.validate(number, bytes) {
             Ok(()) => (u64::from(page_count), None),

@@ -30,7 +30,7 @@ use crate::memory::{
 };
 use crate::meta::{Meta, MetaFile};
 use crate::page::{self, PAGE_BYTES, Page, PageKind, PageNumber, run_page_count};
-use crate::transaction::{SealedTransaction, WriterState};
+use crate::transaction::{GROUP_PAGES, SealedTransaction, WriterState};
 
 /// Transactions, and bytes of their records at most, that wait for one that is waited for.
 const LAZY_TRANSACTIONS_MAX: usize = 64;
@@ -384,12 +384,13 @@ impl Shared {
         let started = self.vfs.monotonic_nanos();
         let one = self.load(number, 1, pin)?;
         let head = Page::from_bytes(one).expect("views are whole pages");
-        let header = head.header();
-        let bytes = if header.kind == PageKind::Overflow as u8 {
-            let pages = run_page_count(header.overflow_len());
-            self.load(number, pages, pin)?
-        } else {
-            one
+        let bytes = match page_count_said(number, head) {
+            Some(1) => one,
+            Some(pages) => self.load(number, pages, pin)?,
+            None => {
+                self.validate(number, one)?;
+                return Err(Shared::wrong_run(number));
+            }
         };
         self.found_right(number, bytes, started)?;
         Ok(head)
@@ -466,6 +467,18 @@ impl Shared {
         };
         StorageError::corrupt_page(number, what)
     }
+}
+
+/// Pages of what starts at `number`, as its first page says, whose checksum was not looked at yet;
+/// `None` when it says what cannot be: a run ends before the next map of free space.
+pub(super) fn page_count_said(number: PageNumber, head: &Page) -> Option<u32> {
+    let header = head.header();
+    if header.kind != PageKind::Overflow as u8 {
+        return Some(1);
+    }
+    let pages = run_page_count(header.overflow_len());
+    let room = GROUP_PAGES - number.0 % GROUP_PAGES;
+    (head.number() == number && u64::from(pages) <= room).then_some(pages)
 }
 
 /// Checksum of a page or run of an environment with this salt.
