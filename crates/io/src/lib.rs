@@ -24,7 +24,7 @@ mod write_back;
 pub use buffer::{AlignedBuffer, DIRECT_ALIGNMENT, check_direct_alignment};
 pub use encrypted::{
     DecryptedLimits, EncryptedVfs, EncryptionKey, KeyError, change_key, is_encrypted_directory,
-    is_encrypted_file,
+    is_encrypted_file, lacks_key,
 };
 pub use error::{FileError, os_error_code};
 pub use locks::{LockMode, LockTable};
@@ -33,4 +33,6 @@ pub use memory::MemoryVfs;
 pub use real::{Fallbacks, RealVfs};
 pub use spill::{SpillFile, SpilledMemory};
 pub use thread::{SpawnError, ThreadLimit, spawn, spawn_scoped};
-pub use vfs::{DirectoryEntry, Durability, FileLock, Mapping, OpenMode, OpenOptions, Vfs, VfsFile};
+pub use vfs::{
+    DirectoryEntry, Durability, FileLock, GiveUp, Mapping, OpenMode, OpenOptions, Vfs, VfsFile,
+};

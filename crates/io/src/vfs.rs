@@ -135,6 +135,9 @@ pub trait VfsFile: Send + Sync {
     fn is_direct(&self) -> bool;
 }
 
+/// Gives up loaded pages that nobody reads. It must not load any.
+pub type GiveUp = Box<dyn Fn() + Send + Sync>;
+
 /// A read-only view of a growing file.
 pub trait Mapping: Send + Sync {
     /// Makes file bytes up to `len_bytes` readable through the mapping; the file must be at least
@@ -181,6 +184,13 @@ pub trait Mapping: Send + Sync {
     /// that `is_unused` denies. Nobody may read one that it does not deny.
     fn give_up_chosen(&self, is_unused: &dyn Fn(&Range<u64>) -> bool) {
         let _ = is_unused;
+    }
+    /// Sets who gives up what is beyond the budget when a load, through this mapping or another one
+    /// that shares its limits, finds no room; that thread calls it, and loads again then. `None`
+    /// ends it: no call is on its way when this returns. It has to be ended before the mapping is
+    /// dropped.
+    fn when_full(&self, give_up: Option<GiveUp>) {
+        let _ = give_up;
     }
 }
 

@@ -155,7 +155,19 @@ fn keys_are_told_apart_in_one_sentence() {
     };
     let without = error(vfs_of(&disk, false), DIRECTORY);
     assert!(matches!(without, OpenError::Encrypted { .. }));
-    assert_eq!(without.to_string(), "/db is encrypted: give its key");
+    let sentence = "/db is encrypted: give its key with --encryption-key-file or \
+                    --encryption-key-command";
+    assert_eq!(without.to_string(), sentence);
+    let verified = verify(&*vfs_of(&disk, false), Path::new(DIRECTORY)).err();
+    assert_eq!(verified.unwrap().to_string(), sentence);
+    // Nothing but the key was written yet.
+    let begun = Path::new("/begun");
+    encrypted(&disk, 1).create_directory(begun).unwrap();
+    assert!(matches!(
+        error(vfs_of(&disk, false), "/begun"),
+        OpenError::Encrypted { .. }
+    ));
+    assert!(!disk.exists(&begun.join("LOCK")).unwrap());
     let wrong = error(encrypted(&disk, 2), DIRECTORY).to_string();
     let sentence = "the key is not the one that /db was encrypted with";
     assert!(wrong.ends_with(sentence), "{wrong}");
@@ -300,5 +312,42 @@ fn a_snapshot_that_holds_more_than_the_limit_is_told_so_and_others_go_on() {
             tree.get(&key.to_be_bytes()).unwrap().unwrap(),
             value(key * 7, 0)
         );
+    }
+}
+
+#[test]
+fn an_idle_environment_gives_up_what_another_one_has_no_room_for() {
+    const KEYS: u64 = 60;
+    let disk = SimVfs::new(6);
+    let limits = DecryptedLimits {
+        budget_bytes: 256 << 10,
+        bytes_max: 512 << 10,
+    };
+    let below = Arc::clone(&disk) as Arc<dyn Vfs>;
+    let vfs: Arc<dyn Vfs> = EncryptedVfs::new(below, key(1), limits);
+    let environments = ["/a", "/b"].map(|directory| {
+        let opened = Environment::open(Arc::clone(&vfs), Path::new(directory), options());
+        let environment = opened.unwrap();
+        let mut transaction = environment.begin_write().unwrap();
+        let mut tree = transaction.tree_mut("t").unwrap();
+        for key in 0..KEYS {
+            tree.put(&key.to_be_bytes(), &value(key * 7, 0)).unwrap();
+        }
+        transaction.commit().unwrap();
+        environment.flush().unwrap();
+        environment
+    });
+    // The writer's snapshot outlives the one that reads as much as there is room for.
+    let long = environments[0].read().unwrap();
+    let tree = long.tree("t").unwrap().unwrap();
+    assert!((0..KEYS).any(|key| tree.get(&key.to_be_bytes()).is_err()));
+    let writer = environments[0].begin_write().unwrap();
+    drop(long);
+    drop(writer);
+    let reader = environments[1].read().unwrap();
+    let tree = reader.tree("t").unwrap().unwrap();
+    for key in 0..15_u64 {
+        let found = tree.get(&key.to_be_bytes()).unwrap();
+        assert_eq!(found.unwrap(), value(key * 7, 0));
     }
 }

@@ -8,11 +8,13 @@
 
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use zeroize::Zeroizing;
 
 /// Length of the operator's key.
@@ -86,10 +88,23 @@ pub enum KeyError {
         /// The directory.
         path: PathBuf,
     },
-    /// The directory is encrypted, and no key was given.
-    #[error("{} is encrypted: give its key", path.display())]
-    Missing {
+    /// Another process changes the key of the directory.
+    #[error(
+        "another process is changing the key of {}: try again when it has ended",
+        path.display()
+    )]
+    Changing {
         /// The directory.
+        path: PathBuf,
+    },
+    /// The key of the data directory is another one by now, so nothing new is encrypted with the
+    /// one that this process was given.
+    #[error(
+        "the key of {} was changed since this process started: restart it with the new key",
+        path.display()
+    )]
+    Changed {
+        /// The data directory.
         path: PathBuf,
     },
 }
@@ -158,35 +173,54 @@ fn output_of(command: &str, time_max: Duration) -> Result<Zeroizing<Vec<u8>>, St
         .args(["-c", command])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
+        // With what it starts in turn, so that all of it can be ended.
+        .process_group(0)
         .spawn()
         .map_err(|error| format!("it could not be started: {error}"))?;
     let output = child.stdout.take().expect("a pipe was asked for");
+    let group = Pid::from_child(&child);
     let (sender, receiver) = mpsc::channel();
-    let read = move || {
+    let wait = move || {
         // Nobody waits any more when the time is over.
-        let _ = sender.send(read_some(output));
+        let _ = sender.send(outcome_of(&mut child, output, group));
     };
-    crate::spawn("jd-key", read).map_err(|error| error.to_string())?;
-    let Ok(text) = receiver.recv_timeout(time_max) else {
-        end(&mut child);
-        return Err(format!("it took more than {} seconds", time_max.as_secs()));
-    };
-    let text = text.map_err(|error| format!("its output could not be read: {error}"))?;
-    if text.len() as u64 > TEXT_BYTES_MAX {
-        end(&mut child);
-        return Ok(text);
-    }
-    let status = child.wait().map_err(|error| error.to_string())?;
-    match status.success() {
+    crate::spawn("jd-key", wait).map_err(|error| {
+        end(group);
+        error.to_string()
+    })?;
+    let outcome = receiver.recv_timeout(time_max).map_err(|_| {
+        // The thread still waits for it, so the number is not that of others yet.
+        end(group);
+        format!("it took more than {} seconds", time_max.as_secs())
+    })?;
+    let (text, status) =
+        outcome.map_err(|error| format!("its output could not be read: {error}"))?;
+    match status.success() || text.len() as u64 > TEXT_BYTES_MAX {
         true => Ok(text),
         false => Err(format!("it ended with {status}")),
     }
 }
 
-fn end(child: &mut Child) {
-    // It may have ended by itself.
-    let _ = child.kill();
-    let _ = child.wait();
+fn outcome_of(
+    child: &mut Child,
+    output: ChildStdout,
+    group: Pid,
+) -> io::Result<(Zeroizing<Vec<u8>>, ExitStatus)> {
+    let text = read_some(output);
+    if !text
+        .as_ref()
+        .is_ok_and(|text| text.len() as u64 <= TEXT_BYTES_MAX)
+    {
+        end(group);
+    }
+    let status = child.wait()?;
+    Ok((text?, status))
+}
+
+/// Ends the command and what it started.
+fn end(group: Pid) {
+    // All of it may have ended by itself.
+    let _ = kill_process_group(group, Signal::KILL);
 }
 
 fn parse(text: &[u8]) -> Option<EncryptionKey> {
@@ -289,7 +323,14 @@ mod tests {
         };
         assert!(error("exit 3").contains("exit status: 3"));
         assert!(error("yes").contains("the output of the key command holds no key"));
-        let late = output_of("sleep 60", Duration::from_millis(10)).unwrap_err();
-        assert!(late.starts_with("it took more than"), "{late}");
+        // Also one that keeps running when it has said all, and what it started.
+        for endless in [
+            "sleep 60",
+            "echo; exec >&-; sleep 60",
+            "sleep 60 | sleep 60",
+        ] {
+            let late = output_of(endless, Duration::from_millis(10)).unwrap_err();
+            assert!(late.starts_with("it took more than"), "{late}");
+        }
     }
 }

@@ -9,7 +9,11 @@
 //! - What is loaded equals the file: a change forgets what it overlaps before it begins and again
 //!   when it has ended, and spoils reads on their way.
 //! - Memory is written below what is loaded never, and elsewhere only under the lock.
+//!
+//! Threads: any. Who gives pages up is called without the lock of a mapping, under that of all who
+//! can.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +25,7 @@ use super::sectors::{SECTOR_BYTES, SectorCipher};
 use crate::buffer::AlignedBuffer;
 use crate::map::AnonymousRegion;
 use crate::system::system_facts;
-use crate::vfs::{Mapping, VfsFile};
+use crate::vfs::{GiveUp, Mapping, VfsFile};
 
 /// Address space of a file that is small when it is mapped. A process has room for a thousand.
 const RESERVE_BYTES_MIN: u64 = 128 << 30;
@@ -43,8 +47,8 @@ pub struct DecryptedLimits {
 }
 
 impl DecryptedLimits {
-    /// A quarter, and three quarters, of the memory that this process may use; 256 MiB and 1 GiB if
-    /// the machine does not tell.
+    /// A quarter, and half, of the memory that this process may use, since the engine takes up to a
+    /// quarter for changed pages; 256 MiB and 512 MiB if the machine does not tell.
     #[must_use]
     pub fn of_this_machine() -> DecryptedLimits {
         let facts = system_facts();
@@ -52,22 +56,39 @@ impl DecryptedLimits {
         match memory.into_iter().flatten().min() {
             Some(bytes) => DecryptedLimits {
                 budget_bytes: bytes / 4,
-                bytes_max: bytes / 4 * 3,
+                bytes_max: bytes / 2,
             },
             None => DecryptedLimits {
                 budget_bytes: 256 << 20,
-                bytes_max: 1 << 30,
+                bytes_max: 512 << 20,
             },
         }
     }
 }
 
 /// What the mappings of a file system share.
-#[derive(Debug)]
 pub(super) struct DecryptedMemory {
     limits: DecryptedLimits,
     bytes: AtomicU64,
+    /// Of reads on their way.
+    loading_bytes: AtomicU64,
     mappings: AtomicU64,
+    next_mapping: AtomicU64,
+    /// Who can give pages up, by mapping. Held while they do.
+    givers: Mutex<BTreeMap<u64, GiveUp>>,
+}
+
+/// Room for a read on its way.
+struct Room<'m> {
+    memory: &'m DecryptedMemory,
+    len_bytes: u64,
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        let loading = &self.memory.loading_bytes;
+        loading.fetch_sub(self.len_bytes, Ordering::Relaxed);
+    }
 }
 
 impl DecryptedMemory {
@@ -75,8 +96,34 @@ impl DecryptedMemory {
         DecryptedMemory {
             limits,
             bytes: AtomicU64::new(0),
+            loading_bytes: AtomicU64::new(0),
             mappings: AtomicU64::new(0),
+            next_mapping: AtomicU64::new(0),
+            givers: Mutex::default(),
         }
+    }
+
+    /// Room for so many bytes, below the limit together with what is there and on its way.
+    fn reserve(&self, len_bytes: u64) -> io::Result<Room<'_>> {
+        let before = self.loading_bytes.fetch_add(len_bytes, Ordering::Relaxed);
+        let room = Room {
+            memory: self,
+            len_bytes,
+        };
+        let held = self.bytes.load(Ordering::Relaxed).saturating_add(before);
+        match held.saturating_add(len_bytes) > self.limits.bytes_max {
+            true => Err(full(self.limits.bytes_max)),
+            false => Ok(room),
+        }
+    }
+
+    /// Has everybody give up what is beyond the budget and not read by a snapshot.
+    fn give_up(&self) {
+        self.lock_givers().values().for_each(|give_up| give_up());
+    }
+
+    fn lock_givers(&self) -> MutexGuard<'_, BTreeMap<u64, GiveUp>> {
+        self.givers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -92,6 +139,8 @@ pub(super) struct EncryptedMapping {
     /// Copy of what `loaded` says.
     loaded_bytes: AtomicU64,
     memory: Arc<DecryptedMemory>,
+    /// Among the mappings that share `memory`.
+    number: u64,
 }
 
 impl EncryptedMapping {
@@ -116,6 +165,7 @@ impl EncryptedMapping {
             covered_bytes: AtomicU64::new(0),
             loaded: Mutex::default(),
             loaded_bytes: AtomicU64::new(0),
+            number: memory.next_mapping.fetch_add(1, Ordering::Relaxed),
             memory,
         })
     }
@@ -151,13 +201,15 @@ impl EncryptedMapping {
 
     /// Decrypts what is missing of `range`; `false` when the file changed meanwhile.
     fn try_load(&self, range: &Range<u64>) -> io::Result<bool> {
-        let (id, missing) = {
+        let (id, missing, room) = {
             let mut loaded = self.lock();
             let missing = loaded.want(range);
             if missing.is_empty() {
                 return Ok(true);
             }
-            (loaded.begin(range.clone()), missing)
+            let len_bytes = missing.iter().map(|part| part.end - part.start).sum();
+            let room = self.memory.reserve(len_bytes)?;
+            (loaded.begin(range.clone()), missing, room)
         };
         let read: io::Result<Vec<_>> = missing
             .into_iter()
@@ -176,16 +228,13 @@ impl EncryptedMapping {
             }
         }
         loaded.insert(range.clone());
+        drop(room);
         self.account(&loaded);
         Ok(true)
     }
 
     fn read(&self, part: &Range<u64>) -> io::Result<AlignedBuffer> {
         let len_bytes = part.end - part.start;
-        let held = self.memory.bytes.load(Ordering::Relaxed);
-        if held.saturating_add(len_bytes) > self.memory.limits.bytes_max {
-            return Err(full(self.memory.limits.bytes_max));
-        }
         let len_bytes =
             usize::try_from(len_bytes).map_err(|_| full(self.memory.limits.bytes_max))?;
         let mut bytes = AlignedBuffer::zeroed(len_bytes);
@@ -245,9 +294,16 @@ impl Mapping for EncryptedMapping {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let range = start..end.next_multiple_of(UNIT_BYTES).min(covered);
+        let mut was_full = false;
         for _ in 0..ATTEMPTS_MAX {
-            if self.try_load(&range)? {
-                return Ok(());
+            match self.try_load(&range) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if error.kind() == io::ErrorKind::OutOfMemory && !was_full => {
+                    was_full = true;
+                    self.memory.give_up();
+                }
+                Err(error) => return Err(error),
             }
         }
         Err(io::Error::other("the bytes change while they are read"))
@@ -274,6 +330,14 @@ impl Mapping for EncryptedMapping {
         let taken = loaded.take_chosen(is_unused);
         self.clear(&taken);
         self.account(&loaded);
+    }
+
+    fn when_full(&self, give_up: Option<GiveUp>) {
+        let mut givers = self.memory.lock_givers();
+        match give_up {
+            Some(give_up) => givers.insert(self.number, give_up),
+            None => givers.remove(&self.number),
+        };
     }
 }
 

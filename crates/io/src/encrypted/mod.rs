@@ -21,8 +21,8 @@ mod volume;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use self::file::{Buffers, EncryptedFile, FileState, Start, read_header, write_header};
 use self::mapping::DecryptedMemory;
@@ -34,16 +34,19 @@ use crate::vfs::{DirectoryEntry, FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
 pub use self::file::is_encrypted_file;
 pub use self::key::{EncryptionKey, KeyError};
 pub use self::mapping::DecryptedLimits;
-pub use self::volume::{change_key, is_encrypted_directory};
+pub use self::volume::{change_key, is_encrypted_directory, lacks_key};
 
 /// See the file head.
 pub struct EncryptedVfs {
     inner: Arc<dyn Vfs>,
     key: EncryptionKey,
-    /// Tops of encrypted directories.
+    /// Tops of encrypted directories, absolute.
     volumes: RwLock<BTreeMap<PathBuf, Arc<SectorCipher>>>,
-    /// Open files by the tweak of their first sector.
-    files: Mutex<HashMap<u128, Weak<FileState>>>,
+    /// The first of them: that of the data, where backups are others.
+    first: OnceLock<PathBuf>,
+    /// Open files by absolute path, and by the tweak of their first sector, since another file may
+    /// be there by now.
+    files: Mutex<HashMap<(PathBuf, u128), Weak<FileState>>>,
     buffers: Arc<Buffers>,
     memory: Arc<DecryptedMemory>,
 }
@@ -61,6 +64,7 @@ impl EncryptedVfs {
             inner,
             key,
             volumes: RwLock::default(),
+            first: OnceLock::new(),
             files: Mutex::default(),
             buffers: Arc::default(),
             memory: Arc::new(DecryptedMemory::new(limits)),
@@ -83,7 +87,8 @@ impl EncryptedVfs {
 
     /// The cipher of the innermost encrypted directory that holds `path`, or is it.
     fn volume(&self, path: &Path) -> io::Result<Option<Arc<SectorCipher>>> {
-        if let Some(known) = self.known_volume(path) {
+        let path = absolute(path)?;
+        if let Some(known) = self.known_volume(&path) {
             return Ok(Some(known));
         }
         for directory in path.ancestors() {
@@ -101,6 +106,7 @@ impl EncryptedVfs {
     }
 
     fn add_volume(&self, directory: &Path, data_key: &DataKey) -> Arc<SectorCipher> {
+        self.first.get_or_init(|| directory.to_owned());
         let mut volumes = self.volumes.write().unwrap_or_else(PoisonError::into_inner);
         let volume = volumes
             .entry(directory.to_owned())
@@ -108,7 +114,21 @@ impl EncryptedVfs {
         Arc::clone(volume)
     }
 
-    /// Forgets the tops of encrypted directories at `path` and below.
+    /// Refuses to encrypt anything new with a key that does not open the data any more.
+    fn check_key_is_current(&self) -> io::Result<()> {
+        let Some(first) = self.first.get() else {
+            return Ok(());
+        };
+        let opened = volume::open(&*self.inner, first, &self.key);
+        opened.map(drop).map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => refused(KeyError::Changed {
+                path: first.clone(),
+            }),
+            _ => error,
+        })
+    }
+
+    /// Forgets the tops of encrypted directories at `path`, which is absolute, and below.
     fn forget_volumes(&self, path: &Path) {
         let mut volumes = self.volumes.write().unwrap_or_else(PoisonError::into_inner);
         volumes.retain(|directory, _| !directory.starts_with(path));
@@ -121,16 +141,37 @@ impl EncryptedVfs {
             .ok_or_else(|| not_encrypted(directory))
     }
 
-    /// What handles of the file that begins at `tweak` share.
-    fn state_of(&self, tweak: u128) -> Arc<FileState> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(state) = files.get(&tweak).and_then(Weak::upgrade) {
-            return state;
+    /// What handles of the file at `path` that begins at `tweak` share.
+    fn state_of(&self, path: &Path, tweak: u128) -> io::Result<Arc<FileState>> {
+        let place = (absolute(path)?, tweak);
+        let mut files = self.lock_files();
+        if let Some(state) = files.get(&place).and_then(Weak::upgrade) {
+            return Ok(state);
         }
         files.retain(|_, state| state.strong_count() > 0);
         let state = Arc::new(FileState::new(tweak));
-        files.insert(tweak, Arc::downgrade(&state));
-        state
+        files.insert(place, Arc::downgrade(&state));
+        Ok(state)
+    }
+
+    /// Open files at `from` and below, which are absolute, are at `to` from now on.
+    fn move_states(&self, from: &Path, to: &Path) {
+        let mut files = self.lock_files();
+        let moved: Vec<_> = files
+            .extract_if(|(path, _), _| path.starts_with(from))
+            .collect();
+        for ((path, tweak), state) in moved {
+            let below = path.strip_prefix(from).expect("it starts so");
+            let path = match below.as_os_str().is_empty() {
+                true => to.to_owned(),
+                false => to.join(below),
+            };
+            files.insert((path, tweak), state);
+        }
+    }
+
+    fn lock_files(&self) -> MutexGuard<'_, HashMap<(PathBuf, u128), Weak<FileState>>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a file that is new, or was created and not begun.
@@ -157,6 +198,24 @@ impl EncryptedVfs {
     }
 }
 
+/// The path from the root on, without `.` and `..`.
+fn absolute(path: &Path) -> io::Result<PathBuf> {
+    let path = match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
+    };
+    let mut whole = PathBuf::new();
+    for component in std::path::absolute(path)?.components() {
+        match component {
+            Component::ParentDir => {
+                whole.pop();
+            }
+            other => whole.push(other),
+        }
+    }
+    Ok(whole)
+}
+
 fn not_encrypted(directory: &Path) -> io::Error {
     refused(KeyError::NotEncrypted {
         path: directory.to_owned(),
@@ -172,7 +231,7 @@ impl Vfs for EncryptedVfs {
             inner,
             path,
             cipher,
-            self.state_of(tweak),
+            self.state_of(path, tweak)?,
             Arc::clone(&self.buffers),
             Arc::clone(&self.memory),
         )?))
@@ -188,22 +247,26 @@ impl Vfs for EncryptedVfs {
 
     /// Also makes the directory the top of an encrypted one if it is not below one.
     fn create_directory(&self, path: &Path) -> io::Result<()> {
+        let top = absolute(path)?;
         // What is known of a directory may have been removed beside this process.
         if volume::open(&*self.inner, path, &self.key)?.is_none() {
-            self.forget_volumes(path);
+            self.forget_volumes(&top);
         }
         let is_below = self.volume(path)?.is_some();
+        if !is_below {
+            self.check_key_is_current()?;
+        }
         self.inner.create_directory(path)?;
         if !is_below {
             let data_key = volume::create(&*self.inner, path, &self.key)?;
-            self.add_volume(path, &data_key);
+            self.add_volume(&top, &data_key);
         }
         Ok(())
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<DirectoryEntry>> {
         let mut entries = self.inner.list(path)?;
-        entries.retain(|entry| ![volume::NAME, volume::TEMPORARY_NAME].contains(&&*entry.name));
+        entries.retain(|entry| !volume::NAMES.contains(&&*entry.name));
         for entry in &mut entries {
             entry.len_bytes = entry.len_bytes.saturating_sub(file::HEADER_BYTES);
         }
@@ -220,7 +283,9 @@ impl Vfs for EncryptedVfs {
             let error = io::Error::from(io::ErrorKind::CrossesDevices);
             return Err(with_path("rename", from, error));
         }
-        self.inner.rename(from, to)
+        self.inner.rename(from, to)?;
+        self.move_states(&absolute(from)?, &absolute(to)?);
+        Ok(())
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
@@ -229,7 +294,7 @@ impl Vfs for EncryptedVfs {
 
     fn remove_directory(&self, path: &Path) -> io::Result<()> {
         self.inner.remove_directory(path)?;
-        self.forget_volumes(path);
+        self.forget_volumes(&absolute(path)?);
         Ok(())
     }
 

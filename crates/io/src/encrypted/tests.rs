@@ -144,6 +144,31 @@ fn memory_is_given_up_unless_it_is_used_again() {
 }
 
 #[test]
+fn a_load_without_room_asks_all_mappings_to_give_up() {
+    let (_, vfs) = disk();
+    let [full, other] = ["/d/full", "/d/other"].map(|path| {
+        let file = vfs.open(Path::new(path), NEW).unwrap();
+        file.write_at(&[1; 1 << 20], 0, Durability::None).unwrap();
+        let mapping = file.map(1 << 20).unwrap();
+        mapping.cover(1 << 20).unwrap();
+        mapping
+    });
+    full.load(0, 1 << 20).unwrap();
+    let error = other.load(0, 4096).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+    let held = Arc::downgrade(&full);
+    full.when_full(Some(Box::new(move || {
+        let mapping = held.upgrade().unwrap();
+        mapping.choose(u64::MAX);
+        mapping.give_up_chosen(&|_| true);
+    })));
+    other.load(0, 4096).unwrap();
+    full.when_full(None);
+    full.load(0, 1 << 19).unwrap();
+    assert!(other.load(0, 1 << 20).is_err(), "nobody is asked any more");
+}
+
+#[test]
 fn plain_and_encrypted_directories_are_not_mixed_up() {
     let (below, vfs) = disk();
     below.create_directory(Path::new("/plain")).unwrap();
@@ -186,6 +211,74 @@ fn a_directory_that_was_removed_beside_us_gets_a_key_again() {
     below.remove_directory(Path::new("/d")).unwrap();
     vfs.create_directory(Path::new("/d")).unwrap();
     assert!(is_encrypted_directory(&*below, Path::new("/d")).unwrap());
+}
+
+#[test]
+fn a_key_that_does_not_open_the_data_any_more_encrypts_nothing_new() {
+    let (below, vfs) = disk();
+    change_key(&*below, Path::new("/d"), &key(1), &key(2)).unwrap();
+    let backup = Path::new("/backup");
+    let error = vfs.create_directory(backup).unwrap_err().to_string();
+    let sentence = "the key of /d was changed since this process started: restart it with the \
+                    new key";
+    assert_eq!(error, sentence);
+    assert!(!below.exists(backup).unwrap());
+    let again = EncryptedVfs::new(Arc::clone(&below) as Arc<dyn Vfs>, key(2), LIMITS);
+    assert!(again.check(Path::new("/d")).is_ok());
+    again.create_directory(backup).unwrap();
+}
+
+#[test]
+fn tops_are_found_from_relative_paths_and_not_beside() {
+    let below = MemoryVfs::new();
+    let top = absolute(Path::new("")).unwrap();
+    for directory in top.ancestors() {
+        below.create_directory(directory).unwrap();
+    }
+    let vfs = EncryptedVfs::new(Arc::clone(&below) as Arc<dyn Vfs>, key(1), LIMITS);
+    assert!(vfs.volume(Path::new("a/b")).unwrap().is_none());
+    vfs.create_directory(&top).unwrap();
+    let again = EncryptedVfs::new(Arc::clone(&below) as Arc<dyn Vfs>, key(1), LIMITS);
+    for inside in ["", ".", "a", "a/b", "../../x/.."] {
+        let found = again.volume(Path::new(inside)).unwrap();
+        let is_inside = !inside.starts_with("..");
+        assert_eq!(found.is_some(), is_inside, "{inside}");
+    }
+}
+
+#[test]
+fn a_copied_file_does_not_share_memory_and_a_renamed_one_does() {
+    let (below, vfs) = disk();
+    let [path, copy, renamed] = ["/d/f", "/d/copy", "/d/renamed"].map(Path::new);
+    let file = vfs.open(path, NEW).unwrap();
+    file.write_at(&[1; 8192], 0, Durability::None).unwrap();
+    let mapping = file.map(1 << 20).unwrap();
+    mapping.cover(8192).unwrap();
+    mapping.load(0, 8192).unwrap();
+    let stored = content(&*below.open(path, CHANGE).unwrap());
+    let written = below.open(copy, NEW).unwrap();
+    written.write_at(&stored, 0, Durability::None).unwrap();
+    let other = vfs.open(copy, CHANGE).unwrap();
+    other.write_at(&[2; 4096], 0, Durability::None).unwrap();
+    assert_eq!(seen(&*mapping, 8192), [1; 8192], "the copy was written");
+    vfs.rename(path, renamed).unwrap();
+    let again = vfs.open(renamed, CHANGE).unwrap();
+    again.write_at(&[3; 4096], 0, Durability::None).unwrap();
+    mapping.load(0, 8192).unwrap();
+    assert_eq!(
+        seen(&*mapping, 4096),
+        [3; 4096],
+        "the same file was written"
+    );
+}
+
+#[test]
+fn a_file_system_knows_that_it_lacks_a_key() {
+    let (below, vfs) = disk();
+    let [top, none] = ["/d", "/none"].map(Path::new);
+    assert!(lacks_key(&*below, top).unwrap());
+    assert!(!lacks_key(&*below, none).unwrap());
+    assert!(!lacks_key(&*vfs, top).unwrap());
 }
 
 #[test]

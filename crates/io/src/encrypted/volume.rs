@@ -6,7 +6,8 @@
 //!
 //! Invariants:
 //! - Everything but the sealed key is authenticated with it.
-//! - The file is written under its lock when it is new, and replaced in one step later.
+//! - The file is written under its lock when it is new, and replaced in one step later, under a
+//!   lock file that stays.
 
 use std::io;
 use std::path::Path;
@@ -26,6 +27,11 @@ use crate::vfs::{Durability, OpenMode, OpenOptions, Vfs};
 pub(super) const NAME: &str = "jackdaw.encryption";
 /// Name of its next version.
 pub(super) const TEMPORARY_NAME: &str = "jackdaw.encryption.tmp";
+/// Name of the file that is locked while the key is changed; empty. Not the key file, which is
+/// another one afterwards.
+pub(super) const LOCK_NAME: &str = "jackdaw.encryption.lock";
+/// All files that are not encrypted themselves, and not listed.
+pub(super) const NAMES: [&str; 3] = [NAME, TEMPORARY_NAME, LOCK_NAME];
 
 const MAGIC: [u8; 8] = *b"JKDWENC1";
 const VERSION: u32 = 1;
@@ -133,6 +139,21 @@ pub fn is_encrypted_directory(vfs: &dyn Vfs, directory: &Path) -> io::Result<boo
     Ok(read(vfs, directory)?.is_some())
 }
 
+/// Whether `directory` is the top of an encrypted one, and `vfs` does not decrypt it.
+///
+/// # Errors
+/// What the machine refused.
+pub fn lacks_key(vfs: &dyn Vfs, directory: &Path) -> io::Result<bool> {
+    if !vfs.exists(directory)? {
+        return Ok(false);
+    }
+    // One that decrypts does not list the file.
+    let entries = vfs.list(directory)?;
+    Ok(entries
+        .iter()
+        .any(|entry| entry.name == NAME && entry.len_bytes > 0))
+}
+
 /// The data key of `directory`; `None` when it is not the top of an encrypted directory.
 pub(super) fn open(
     vfs: &dyn Vfs,
@@ -184,17 +205,28 @@ pub(super) fn create(vfs: &dyn Vfs, directory: &Path, key: &EncryptionKey) -> io
 /// fails meanwhile. No data is written.
 ///
 /// # Errors
-/// A [`KeyError`] when `old` does not open it, or what the machine refused; nothing was changed.
+/// A [`KeyError`] when `old` does not open it or another change is on its way, or what the machine
+/// refused; nothing was changed.
 pub fn change_key(
     vfs: &dyn Vfs,
     directory: &Path,
     old: &EncryptionKey,
     new: &EncryptionKey,
 ) -> io::Result<()> {
-    let Some(data_key) = open(vfs, directory, old)? else {
+    if !is_encrypted_directory(vfs, directory)? {
         return Err(refused(KeyError::NotEncrypted {
             path: directory.to_owned(),
         }));
+    }
+    let locked = vfs.lock(&directory.join(LOCK_NAME));
+    let _lock = locked.map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => refused(KeyError::Changing {
+            path: directory.to_owned(),
+        }),
+        _ => error,
+    })?;
+    let Some(data_key) = open(vfs, directory, old)? else {
+        return Err(io::ErrorKind::NotFound.into());
     };
     let temporary = directory.join(TEMPORARY_NAME);
     if vfs.exists(&temporary)? {
@@ -250,6 +282,11 @@ mod tests {
         change_key(&*vfs, directory, &keys[0], &keys[1]).unwrap();
         let opened = open(&*vfs, directory, &keys[1]).unwrap();
         assert_eq!(opened.unwrap()[..], data_key[..]);
+        let lock = vfs.lock(&directory.join(LOCK_NAME)).unwrap();
+        let error = change_key(&*vfs, directory, &keys[1], &keys[0]).unwrap_err();
+        let expected = "another process is changing the key of /d: try again when it has ended";
+        assert_eq!(error.to_string(), expected);
+        drop(lock);
         let error = open(&*vfs, directory, &keys[0]).unwrap_err().to_string();
         assert_eq!(error, "the key is not the one that /d was encrypted with");
         let path = directory.join(NAME);

@@ -36,7 +36,10 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The directory is encrypted, and was opened without its key.
-    #[error("{} is encrypted: give its key", path.display())]
+    #[error(
+        "{} is encrypted: give its key with --encryption-key-file or --encryption-key-command",
+        path.display()
+    )]
     Encrypted {
         /// The directory.
         path: PathBuf,

@@ -11,9 +11,11 @@
 //! - A page is given up only when no snapshot is left that began before the page table forgot it,
 //!   and nobody found it validated since: then no slice of it is left, and no way to one.
 //!
-//! Threads: whoever touches a page for the first time, one at a time; the others pass by.
+//! Threads: whoever touches a page for the first time or ends a snapshot, one at a time; the others
+//! pass by. And whoever finds no room for a page, of this environment or another one that shares
+//! the limits.
 
-use std::sync::{PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError, TryLockError};
 
 use super::shared::{Shared, lock};
 
@@ -26,16 +28,37 @@ pub(super) struct GivenUp {
 
 impl Shared {
     /// Gives up what was chosen, if nobody reads it any more, and chooses more if that is wanted.
-    pub(super) fn give_up_loaded(&self) {
+    pub(crate) fn give_up_loaded(&self) {
         let mut given_up = match self.given_up.try_lock() {
             Ok(given_up) => given_up,
             Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
             Err(TryLockError::WouldBlock) => return,
         };
-        if self.finish_giving_up(&mut given_up) {
+        self.give_up_excess(&mut given_up);
+    }
+
+    /// Lets other environments take memory back from this one, until [`Shared::keep_loaded`].
+    pub(super) fn share_loaded(self: &Arc<Self>) {
+        let shared = Arc::downgrade(self);
+        self.view.when_full(Some(Box::new(move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.give_up_excess(&mut lock(&shared.given_up));
+            }
+        })));
+    }
+
+    /// Ends [`Shared::share_loaded`]. To be called while somebody else still holds this: the last
+    /// holder gives the lock of the directory back.
+    pub(super) fn keep_loaded(&self) {
+        self.view.when_full(None);
+    }
+
+    fn give_up_excess(&self, given_up: &mut GivenUp) {
+        if self.finish_giving_up(given_up) {
             let excess = self.view.excess_bytes();
             if excess > 0 {
-                self.begin_giving_up(&mut given_up, excess);
+                self.begin_giving_up(given_up, excess);
+                self.finish_giving_up(given_up);
             }
         }
     }

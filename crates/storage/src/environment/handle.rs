@@ -64,6 +64,7 @@ impl Environment {
             recovery,
             flusher: Mutex::new(flusher),
         };
+        inner.shared.share_loaded();
         Ok(Environment {
             inner: Arc::new(inner),
         })
@@ -84,6 +85,7 @@ impl Environment {
             recovery,
             flusher: Mutex::new(None),
         };
+        inner.shared.share_loaded();
         Ok(Environment {
             inner: Arc::new(inner),
         })
@@ -263,6 +265,7 @@ impl Environment {
 impl Drop for Inner {
     fn drop(&mut self) {
         let shared = Arc::clone(&self.shared);
+        shared.keep_loaded();
         let flusher = lock(&self.flusher).take();
         if !shared.is_engine_thread() {
             return close(&shared, flusher);

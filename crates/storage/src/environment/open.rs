@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jackdaw_io::{FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
+use jackdaw_io::{FileLock, OpenMode, OpenOptions, Vfs, VfsFile, lacks_key};
 
 use super::error::OpenError;
 use super::options::Options;
@@ -124,6 +124,12 @@ impl Files<'_> {
             _ => true,
         });
         if is_foreign {
+            let is_encrypted = lacks_key(&**self.vfs, self.directory);
+            if is_encrypted.map_err(self.io("opening"))? {
+                return Err(OpenError::Encrypted {
+                    path: self.directory.to_owned(),
+                });
+            }
             return Err(OpenError::NotAnEnvironment {
                 path: self.directory.to_owned(),
             });

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use jackdaw_base::width::to_usize;
-use jackdaw_io::Mapping;
+use jackdaw_io::{GiveUp, Mapping};
 
 use super::ReaderPin;
 use crate::page::{PAGE_BYTES, PageNumber};
@@ -101,6 +101,11 @@ impl FileView {
     pub(crate) fn give_up_chosen(&self, is_unused: &dyn Fn(Range<PageNumber>) -> bool) {
         self.mapping
             .give_up_chosen(&|range| is_unused(pages_of(range)));
+    }
+
+    /// Sets who gives up loaded pages when there is no room for more; see [`Mapping::when_full`].
+    pub(crate) fn when_full(&self, give_up: Option<GiveUp>) {
+        self.mapping.when_full(give_up);
     }
 
     /// Lets go of resident pages; they come back from the page cache when touched.

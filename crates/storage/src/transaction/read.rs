@@ -144,6 +144,15 @@ impl ReadTransaction {
     }
 }
 
+impl Drop for ReadTransaction {
+    fn drop(&mut self) {
+        if self.shared.view.excess_bytes() > 0 {
+            drop(self.pin.take());
+            self.shared.give_up_loaded();
+        }
+    }
+}
+
 impl PageRead for ReadTransaction {
     #[inline]
     fn page(&self, number: PageNumber) -> Result<&Page, StorageError> {

@@ -20,6 +20,8 @@ const CHECKSUM_AT: usize = 200;
 /// The only version of the format so far.
 pub(super) const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"JKDWMET1";
+/// What every encrypted file begins with.
+const ENCRYPTED_MAGIC: [u8; 8] = *b"JKDWSEC1";
 
 /// What the file is.
 pub(super) enum Verdict {
@@ -27,6 +29,8 @@ pub(super) enum Verdict {
     /// No slot is sound: nothing else can be checked.
     Damaged,
     Foreign,
+    /// It is encrypted, and read without its key.
+    Encrypted,
     OtherVersion(u32),
 }
 
@@ -51,6 +55,9 @@ pub(super) fn verify(
     damages: &mut Vec<Damage>,
 ) -> io::Result<Verdict> {
     let mut source = Source::open(vfs, &directory.join(FILE))?;
+    if source.read(0, ENCRYPTED_MAGIC.len())? == Some(&ENCRYPTED_MAGIC[..]) {
+        return Ok(Verdict::Encrypted);
+    }
     let len_bytes = source.len_bytes;
     let Some(bytes) = source
         .read(0, 2 * SLOT_BYTES)?

@@ -70,6 +70,11 @@ pub fn verify(vfs: &dyn Vfs, directory: &Path) -> Result<VerifyReport, OpenError
                 path: directory.to_owned(),
             });
         }
+        Verdict::Encrypted => {
+            return Err(OpenError::Encrypted {
+                path: directory.to_owned(),
+            });
+        }
         Verdict::OtherVersion(found) => {
             return Err(OpenError::Version {
                 path: directory.to_owned(),
