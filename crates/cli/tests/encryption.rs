@@ -123,7 +123,20 @@ fn keys_are_refused_in_one_sentence() {
     let command = format!("cat {key}");
     let by_command = ["--encryption-key-command", &command, "check", &data];
     jackdaw(&by_command).ok();
+    let unlocked = jackdaw(&["check", &data]).err;
+    let sentence = "is encrypted: give its key with --encryption-key-file";
+    assert!(unlocked.contains(sentence), "{unlocked}");
+    // What is left of a start with a key that ended early.
+    let begun = directory.path("begun");
+    fs::create_dir(&begun).unwrap();
     let wrapped = format!("{data}/jackdaw.encryption");
+    fs::copy(&wrapped, begun.join("jackdaw.encryption")).unwrap();
+    let refused = jackdaw(&import_arguments(&archive, &directory.text("begun")));
+    assert!(
+        refused.code == 1 && refused.err.contains(sentence),
+        "{refused:#?}"
+    );
+    assert_eq!(fs::read_dir(&begun).unwrap().count(), 1);
     let mut bytes = fs::read(&wrapped).unwrap();
     bytes[60] ^= 1;
     fs::write(&wrapped, bytes).unwrap();

@@ -14,8 +14,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use jackdaw_io::Vfs;
-use jackdaw_storage::{BackupError, Environment, Options, WriteTransaction};
+use jackdaw_io::{Vfs, lacks_key};
+use jackdaw_storage::{
+    BackupError, Environment, OpenError as StorageOpenError, Options, WriteTransaction,
+};
 
 use crate::backup::is_half_restored;
 use crate::database::{DOCUMENTS_DIRECTORY, Database, DatabaseOptions};
@@ -83,6 +85,19 @@ impl DatabaseSet {
         if is_half_restored(&*vfs, directory) {
             return Err(OpenError::HalfRestored(directory.to_owned()));
         }
+        let io = |what| {
+            move |source: std::io::Error| OpenError::Io {
+                what,
+                path: directory.to_owned(),
+                source: Arc::new(source),
+            }
+        };
+        // Creating it with a key may have ended before there was a catalog.
+        if lacks_key(&*vfs, directory).map_err(io("opening"))? {
+            return Err(OpenError::Environment(StorageOpenError::Encrypted {
+                path: directory.to_owned(),
+            }));
+        }
         let catalog_options = Options {
             scratch_bytes: 16 << 20,
             journal_bytes: 16 << 20,
@@ -91,12 +106,7 @@ impl DatabaseSet {
         };
         if options.documents.create {
             // As a whole, before its parts: it may be the top of what is encrypted with one key.
-            let io = |source: std::io::Error| OpenError::Io {
-                what: "creation",
-                path: directory.to_owned(),
-                source: Arc::new(source),
-            };
-            vfs.create_directory(directory).map_err(io)?;
+            vfs.create_directory(directory).map_err(io("creation"))?;
         }
         let path = directory.join(CATALOG_DIRECTORY);
         let catalog = Environment::open(Arc::clone(&vfs), &path, catalog_options)?;

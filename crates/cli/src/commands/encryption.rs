@@ -3,6 +3,7 @@
 //!
 //! Every command that opens files takes the key and is handed the disk that it makes.
 
+use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use jackdaw_io::{DecryptedLimits, EncryptedVfs, EncryptionKey, RealVfs, Vfs, change_key};
+use zeroize::Zeroizing;
 
 use crate::output::say::say;
 
@@ -123,15 +125,26 @@ pub(crate) fn run(command: &KeyCommand, present: &EncryptionArguments) -> anyhow
 }
 
 fn make(path: &Path) -> anyhow::Result<()> {
-    let mut key = [0; 32];
-    RealVfs::new().fill_random(&mut key);
-    let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let disk = RealVfs::new();
+    let mut key = Zeroizing::new([0; 32]);
+    disk.fill_random(&mut key[..]);
+    // Long enough not to be moved, which would leave a copy.
+    let mut digits = Zeroizing::new(String::with_capacity(2 * key.len() + 1));
+    for byte in key.iter() {
+        write!(digits, "{byte:02x}")?;
+    }
+    digits.push('\n');
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
     let mut how = OpenOptions::new();
     how.write(true).create_new(true).mode(KEY_FILE_MODE);
     how.open(path)
         .and_then(|mut file| {
-            writeln!(file, "{digits}")?;
-            file.sync_all()
+            file.write_all(digits.as_bytes())?;
+            file.sync_all()?;
+            disk.sync_directory(directory)
         })
         .with_context(|| format!("cannot write the key file {}", path.display()))?;
     say!(
