@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jackdaw_proof::isolation::{Anomaly, Operation, Outcome, Transaction, check};
+use jackdaw_proof::isolation::{Anomaly, History, Operation, Outcome, Transaction, check};
 use jackdaw_sim::Rng;
 
 fn append(key: u64, value: u64) -> Operation {
@@ -28,8 +28,13 @@ fn overlapping(all: &[&[Operation]]) -> Vec<Transaction> {
         .collect()
 }
 
-fn named(history: &[Transaction]) -> Vec<Anomaly> {
-    check(history).into_iter().collect()
+/// What is found, with the transactions spread over two clients.
+fn named(transactions: &[Transaction]) -> Vec<Anomaly> {
+    let mut histories = [History::default(), History::default()];
+    for (at, transaction) in transactions.iter().enumerate() {
+        histories[at % 2].push(transaction);
+    }
+    check(&histories).into_iter().collect()
 }
 
 #[test]

@@ -13,13 +13,17 @@ use jackdaw_storage::{
 };
 
 use super::checker::{Anomaly, check};
-use super::{Operation, Outcome, Transaction};
+use super::history::{History, Operation, Outcome, Transaction};
 
 /// Lists at a time. They are left behind after a while, so that reads stay short.
 const KEYS: u64 = 6;
-/// Transactions until the clients go on to new lists.
-const TRANSACTIONS_OF_A_LIST: u64 = 600;
+/// Numbers that writers take until the clients go on to new lists: some sixteen appends to each of
+/// them, since every other number is for a read.
+const NUMBERS_OF_A_LIST: u64 = 192;
 const OPERATIONS_MAX: u64 = 5;
+/// Transactions after which a run ends early. All of them are in memory until they are checked,
+/// with what they read: about 300 bytes each, and 200 more while they are.
+const TRANSACTIONS_MAX: u64 = 1_000_000;
 
 /// What the clients did, and what was wrong.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +32,8 @@ pub struct WorkloadReport {
     pub transactions: u64,
     /// Those that were taken back on purpose.
     pub aborted: u64,
+    /// How long the clients ran.
+    pub duration: Duration,
     /// Anomalies; empty when all is well.
     pub anomalies: Vec<Anomaly>,
 }
@@ -37,11 +43,11 @@ struct Clients {
     /// A clock that all clients share: it orders what one saw end before another began.
     clock: AtomicU64,
     next_value: AtomicU64,
-    history: Mutex<Vec<Transaction>>,
     deadline: Instant,
 }
 
-/// Runs `clients` clients for `duration`, a third of them readers, and checks what they saw.
+/// Runs `clients` clients for `duration`, or until they have done a million transactions, a third
+/// of them readers, and checks what they saw.
 ///
 /// # Errors
 /// When the environment fails.
@@ -62,64 +68,65 @@ pub fn run(
         environment,
         clock: AtomicU64::new(0),
         next_value: AtomicU64::new(1),
-        history: Mutex::new(Vec::new()),
         deadline: Instant::now() + duration,
     };
     let mut rng = Rng::new(seed);
-    std::thread::scope(|scope| {
+    let started = Instant::now();
+    let histories = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..clients)
             .map(|client| {
                 let (shared, mut rng) = (&shared, rng.fork());
-                scope.spawn(move || -> Result<(), String> {
-                    while Instant::now() < shared.deadline {
-                        if client % 3 == 0 {
-                            shared.read(&mut rng).map_err(|e| e.to_string())?;
-                        } else {
-                            shared.write(&mut rng)?;
-                        }
-                    }
-                    Ok(())
-                })
+                scope.spawn(move || shared.work(client % 3 == 0, &mut rng))
             })
             .collect();
         threads
             .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| "a client panicked".to_owned())?)
+            .map(|thread| thread.join().map_err(|_| "a client panicked".to_owned())?)
+            .collect::<Result<Vec<History>, String>>()
     })?;
-    let history = shared
-        .history
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    let aborted = history
-        .iter()
-        .filter(|t| t.outcome == Outcome::Aborted)
-        .count();
+    let duration = started.elapsed();
+    // The simulated disk keeps all that was ever written to it.
+    drop(shared);
+    let aborted: usize = histories.iter().map(History::aborted_count).sum();
+    let transactions: usize = histories.iter().map(History::len).sum();
     Ok(WorkloadReport {
-        transactions: history.len() as u64,
+        transactions: transactions as u64,
         aborted: aborted as u64,
-        anomalies: check(&history).into_iter().collect(),
+        duration,
+        anomalies: check(&histories).into_iter().collect(),
     })
 }
 
 impl Clients {
+    /// What one client does until the run is over.
+    fn work(&self, is_reader: bool, rng: &mut Rng) -> Result<History, String> {
+        let mut history = History::default();
+        while !self.is_over() {
+            history.push(&match is_reader {
+                true => self.read(rng).map_err(|error| error.to_string())?,
+                false => self.write(rng)?,
+            });
+        }
+        Ok(history)
+    }
+
+    fn is_over(&self) -> bool {
+        // Each transaction looks at the clock twice.
+        let ticks = self.clock.load(Ordering::Relaxed);
+        ticks >= 2 * TRANSACTIONS_MAX || Instant::now() >= self.deadline
+    }
+
     fn tick(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
 
     fn key(&self, rng: &mut Rng) -> u64 {
-        let generation = self.clock.load(Ordering::Relaxed) / (2 * TRANSACTIONS_OF_A_LIST);
+        let generation = self.next_value.load(Ordering::Relaxed) / NUMBERS_OF_A_LIST;
         generation * KEYS + rng.below(KEYS)
     }
 
-    fn note(&self, transaction: Transaction) {
-        self.history
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(transaction);
-    }
-
     /// One snapshot, several lists.
-    fn read(&self, rng: &mut Rng) -> Result<(), StorageError> {
+    fn read(&self, rng: &mut Rng) -> Result<Transaction, StorageError> {
         let began = self.tick();
         let reader = self.environment.read()?;
         let tree = reader.tree("lists")?;
@@ -132,16 +139,15 @@ impl Clients {
             };
             operations.push(Operation::Read { key, values });
         }
-        self.note(Transaction {
+        Ok(Transaction {
             began,
             ended: self.tick(),
             operations,
             outcome: Outcome::Committed,
-        });
-        Ok(())
+        })
     }
 
-    fn write(&self, rng: &mut Rng) -> Result<(), String> {
+    fn write(&self, rng: &mut Rng) -> Result<Transaction, String> {
         let began = self.tick();
         let count = 1 + rng.below(OPERATIONS_MAX);
         let first = self.next_value.fetch_add(count, Ordering::Relaxed);
@@ -179,13 +185,12 @@ impl Clients {
             Err(error) => return Err(error_text(&error)),
         };
         let operations = done.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.note(Transaction {
+        Ok(Transaction {
             began,
             ended: self.tick(),
             operations,
             outcome,
-        });
-        Ok(())
+        })
     }
 }
 
