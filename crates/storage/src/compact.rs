@@ -19,7 +19,7 @@ use crate::backup::Progress;
 use crate::environment::{CheckLevel, Environment, OpenError, Options};
 use crate::error::{Damage, StorageError};
 use crate::meta::META_NAME;
-use crate::transaction::{CommitError, ReadTransaction};
+use crate::transaction::{CommitError, NAMED_TREE, ReadTransaction};
 use crate::tree::{TreeKind, TreeRoot};
 
 const DIRECTORY: &str = "compact";
@@ -50,6 +50,16 @@ pub enum CompactError {
     /// The machine refused, or damage was found.
     #[error("{0}")]
     Storage(#[from] StorageError),
+    /// Named snapshots stand in the way: their pages would have to move with the others.
+    #[error(
+        "the environment has {count} named snapshots, {first:?} among them: drop them, then compact"
+    )]
+    Snapshots {
+        /// How many there are.
+        count: usize,
+        /// The first by name.
+        first: String,
+    },
     /// The copy could not be written.
     #[error("{0}")]
     Commit(#[from] CommitError),
@@ -71,6 +81,11 @@ pub fn compact(
         ..Options::default()
     };
     let source = Environment::open(Arc::clone(vfs), directory, options)?;
+    let snapshots = source.read()?.snapshots()?;
+    if let Some(first) = snapshots.first() {
+        let (count, first) = (snapshots.len(), first.name.clone());
+        return Err(CompactError::Snapshots { count, first });
+    }
     let bytes_before = source.statistics().file_bytes;
     let new_directory = directory.join(DIRECTORY);
     let new_options = Options {
@@ -164,7 +179,9 @@ fn copy_all(
     target: &Environment,
     progress: Progress<'_>,
 ) -> Result<u64, CompactError> {
-    let trees = source.trees()?;
+    let mut trees = source.trees()?;
+    // Empty, or compaction had been refused.
+    trees.retain(|(name, _)| name != NAMED_TREE);
     let total: u64 = trees.iter().map(|(_, root)| root.entry_count()).sum();
     let mut done = 0;
     for (name, root) in trees {

@@ -72,6 +72,12 @@ pub enum StorageError {
         /// What is stored.
         actual: TreeKind,
     },
+    /// The caller's name of a tree is one of the engine's own. Nothing was changed.
+    #[error("the tree {name:?} belongs to the engine: choose another name")]
+    ReservedName {
+        /// The name.
+        name: &'static str,
+    },
     /// The caller wants ranks of a tree that keeps no counts. Nothing was changed.
     #[error(
         "this tree keeps no counts, so it cannot tell ranks: copy its entries into a counted tree"

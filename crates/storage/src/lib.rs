@@ -72,7 +72,8 @@ pub use stream::{
     StreamReader, Streams, StreamsMut, StreamsReport,
 };
 pub use transaction::{
-    CommitError, ReadTransaction, TransactionId, TransactionPages, WriteTransaction,
+    CommitError, NamedSnapshot, ReadTransaction, SnapshotError, TransactionId, TransactionPages,
+    WriteTransaction,
 };
 pub use tree::{
     Cursor, FixedRange, FixedTree, FixedTreeMut, MultiRange, MultiTree, MultiTreeMut, MultiValues,

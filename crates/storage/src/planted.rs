@@ -54,6 +54,10 @@ pub enum Planted {
     RetriedSync,
     /// The meta slot keeps an old root.
     OldRoot,
+    /// A page that a named snapshot sees is changed without an image.
+    NoImages,
+    /// A page that a named snapshot sees is given back.
+    FreedImages,
 }
 
 #[cfg(all(feature = "planted", debug_assertions))]
@@ -88,6 +92,8 @@ mod hook {
             Planted::SavepointForgets,
             Planted::RetriedSync,
             Planted::OldRoot,
+            Planted::NoImages,
+            Planted::FreedImages,
         ];
     }
 

@@ -10,7 +10,7 @@ use jackdaw_sim::{CrashChoice, Fault, FaultError, Rng, SimVfs};
 use jackdaw_storage::{CommitError, Environment, OpenError, Options, StorageError};
 
 use crate::disk;
-use crate::model::{State, change, check_sound, compare};
+use crate::model::{State, change, check_sound, compare_all};
 
 const DIRECTORY: &str = "/db";
 const TRANSACTIONS: u64 = 12;
@@ -164,7 +164,7 @@ impl Expected {
                 ));
             }
         };
-        compare(&reader, state)?;
+        compare_all(&environment, state)?;
         drop(reader);
         check_sound(&environment)
     }

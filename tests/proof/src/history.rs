@@ -17,7 +17,7 @@ use jackdaw_storage::{
 };
 
 use crate::disk;
-use crate::model::{State, change, check_sound, compare};
+use crate::model::{State, change, check_sound, compare, compare_all};
 use crate::planted::Mistake;
 
 const DIRECTORY: &str = "/db";
@@ -97,6 +97,22 @@ fn options(rng: &mut Rng) -> Options {
         in_place_bytes_min: *rng.pick(&[16 << 10, 48 << 10, usize::MAX]),
         ..Options::small()
     }
+}
+
+/// Goes on to a named snapshot now and then.
+fn open_named(
+    reader: ReadTransaction,
+    seen: &State,
+    rng: &mut Rng,
+) -> Result<(ReadTransaction, State), String> {
+    let named: Vec<(&str, &State)> = seen.named_snapshots().collect();
+    if named.is_empty() || rng.chance(2) {
+        return Ok((reader, seen.clone()));
+    }
+    let (name, seen) = *rng.pick(&named);
+    let then = reader.into_snapshot(name).map_err(|e| e.to_string())?;
+    let then = then.ok_or_else(|| format!("no snapshot {name}"))?;
+    Ok((then, seen.clone()))
 }
 
 impl World {
@@ -192,7 +208,11 @@ impl World {
                 let reader = environment.read().map_err(|e| e.to_string())?;
                 // It does not see what was committed lazily and is not written yet.
                 let seen = self.states.get(&reader.id().0).unwrap_or(&state).clone();
-                readers.push((reader, seen));
+                match open_named(reader, &seen, rng) {
+                    Ok(opened) => readers.push(opened),
+                    Err(_) if self.has_lost_power() => return self.lose(environment, readers),
+                    Err(what) => return Err(what),
+                }
             }
             if rng.chance(5) && !readers.is_empty() {
                 let (reader, seen) = readers.swap_remove(0);
@@ -259,7 +279,7 @@ impl World {
             let known: Vec<u64> = self.states.keys().copied().collect();
             return Err(format!("transaction {found} is the last, not of {known:?}"));
         };
-        let checked = compare(&reader, &state)
+        let checked = compare_all(environment, &state)
             .map_err(|what| format!("after transaction {found}: {what}"))
             .and_then(|()| check_sound(environment));
         drop(reader);

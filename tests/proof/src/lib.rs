@@ -13,6 +13,7 @@ pub mod history;
 pub mod isolation;
 pub mod lying;
 pub mod model;
+mod named;
 pub mod planted;
 mod ranked;
 pub mod sweep;

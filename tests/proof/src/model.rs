@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jackdaw_sim::Rng;
 use jackdaw_storage::{CheckLevel, Environment, ReadTransaction, StorageError, WriteTransaction};
 
+use crate::named::Named;
 use crate::ranked::Ranked;
 
 /// Keys of the tree of bytes; few enough that most changes meet an existing key.
@@ -31,6 +32,7 @@ pub struct State {
     numbers: BTreeMap<u64, u64>,
     sets: BTreeSet<(u64, u64)>,
     ranked: Ranked,
+    named: Named,
 }
 
 /// Makes random changes of a transaction and of the state it should leave.
@@ -42,6 +44,7 @@ pub fn change(
     state: &mut State,
     rng: &mut Rng,
 ) -> Result<(), StorageError> {
+    let new_snapshot = state.named.change(transaction, rng)?;
     for _ in 0..=rng.below(12) {
         if !rng.chance(8) {
             change_once(transaction, state, rng)?;
@@ -51,6 +54,7 @@ pub fn change(
         let mut inner_rng = rng.fork();
         let mut forgotten = state.clone();
         let outcome = transaction.savepoint(|transaction| {
+            forgotten.named.change(transaction, &mut inner_rng)?;
             for _ in 0..=inner_rng.below(4) {
                 change_once(transaction, &mut forgotten, &mut inner_rng)?;
             }
@@ -65,7 +69,16 @@ pub fn change(
     }
     // Every transaction changes something, so that each gets a number.
     let stamp = rng.next_u64();
-    put_number(transaction, state, u64::MAX, stamp)
+    put_number(transaction, state, u64::MAX, stamp)?;
+    if let Some(name) = new_snapshot {
+        // What it sees has no named snapshots itself.
+        let seen = State {
+            named: Named::default(),
+            ..state.clone()
+        };
+        state.named.is_taken(name, seen);
+    }
+    Ok(())
 }
 
 fn change_once(
@@ -131,6 +144,13 @@ fn put_number(
     Ok(())
 }
 
+impl State {
+    /// Names of the named snapshots, with what each sees.
+    pub fn named_snapshots(&self) -> impl Iterator<Item = (&str, &State)> {
+        self.named.seen()
+    }
+}
+
 impl Filled {
     fn bytes(self) -> Vec<u8> {
         vec![self.fill; self.len_bytes as usize]
@@ -166,6 +186,21 @@ pub fn check_sound(environment: &Environment) -> Result<(), String> {
     }
 }
 
+/// Compares what an environment holds, and what its named snapshots see, with a state.
+///
+/// # Errors
+/// The first difference, or the engine's error, as a sentence.
+pub fn compare_all(environment: &Environment, state: &State) -> Result<(), String> {
+    let told = |error: StorageError| error.to_string();
+    compare(&environment.read().map_err(told)?, state)?;
+    for (name, seen) in state.named_snapshots() {
+        let then = environment.read_snapshot(name);
+        let then = then.map_err(|error| error.to_string())?;
+        compare(&then, seen).map_err(|what| format!("a named snapshot changed: {what}"))?;
+    }
+    Ok(())
+}
+
 /// Compares what a snapshot holds with a state.
 ///
 /// # Errors
@@ -185,7 +220,8 @@ pub fn compare(reader: &ReadTransaction, state: &State) -> Result<(), String> {
         return Err("the fixed tree has another content".to_owned());
     }
     compare_sets(reader, state)?;
-    state.ranked.compare(reader)
+    state.ranked.compare(reader)?;
+    state.named.compare(reader)
 }
 
 fn compare_bytes(reader: &ReadTransaction, state: &State) -> Result<(), String> {

@@ -10,7 +10,7 @@ use jackdaw_sim::{ImageBudget, Rng, SimVfs, Sweep, SweepReport};
 use jackdaw_storage::{Environment, Options};
 
 use crate::disk;
-use crate::model::{State, change, check_sound, compare};
+use crate::model::{State, change, check_sound, compare_all};
 
 const DIRECTORY: &str = "/db";
 /// Transactions of one script: enough for several journal files, flushes and reopenings.
@@ -100,7 +100,7 @@ impl Script {
             ));
         }
         let state = self.states.get(&found).ok_or("an unknown transaction")?;
-        compare(&reader, state)?;
+        compare_all(&environment, state)?;
         drop(reader);
         check_sound(&environment)
     }

@@ -3,13 +3,16 @@
 //! Works on a snapshot, beside writers. Pages of the data file are validated again even when their
 //! checksum was right before.
 
+use std::collections::HashSet;
 use std::sync::Arc;
+
+use rustc_hash::FxBuildHasher;
 
 use super::shared::{Shared, page_count_said};
 use crate::error::{Damage, DamageKind, StorageError};
 use crate::memory::{Location, ReaderPin};
 use crate::page::{Page, PageNumber, PageRead};
-use crate::transaction::{GROUP_PAGES, ReadTransaction, SpaceMap};
+use crate::transaction::{GROUP_PAGES, Image, ReadTransaction, SpaceMap};
 use crate::tree::{FixedTree, MultiTree, Tree, TreeKind, TreeRoot};
 
 /// How closely to look.
@@ -156,12 +159,19 @@ fn check_trees(snapshot: &ReadTransaction, report: &mut CheckReport) -> Result<(
     for (_, root) in snapshot.trees()? {
         check(report, check_tree(snapshot, root))?;
     }
+    // Before the counts: an image that cannot be decoded was found with its tree.
+    let images = match report.damages.is_empty() {
+        true => snapshot.kept_images()?,
+        false => Vec::new(),
+    };
+    let kept_pages = check_images(snapshot, &images, report);
     let maps = snapshot.page_count().div_ceil(GROUP_PAGES);
-    if report.damages.is_empty() && tree_pages + maps != report.pages {
+    let found = tree_pages + kept_pages + maps;
+    if report.damages.is_empty() && found != report.pages {
         let what = DamageKind::Count {
             what: "number of pages in use",
             expected: report.pages,
-            actual: tree_pages + maps,
+            actual: found,
         };
         report.damages.push(Damage {
             file: Damage::DATA_FILE.into(),
@@ -170,6 +180,29 @@ fn check_trees(snapshot: &ReadTransaction, report: &mut CheckReport) -> Result<(
         });
     }
     Ok(())
+}
+
+/// Checks that what is kept for named snapshots is in use, and once; how many pages it has.
+fn check_images(snapshot: &ReadTransaction, images: &[Image], report: &mut CheckReport) -> u64 {
+    let mut seen = HashSet::<u64, FxBuildHasher>::default();
+    let mut kept_pages = 0;
+    for image in images {
+        for number in image.place.0..image.place.0.saturating_add(image.page_count.into()) {
+            let is_right = number < snapshot.page_count()
+                && is_free(snapshot, number) == Some(false)
+                && seen.insert(number);
+            if !is_right {
+                let what = DamageKind::Pointer {
+                    what: "what is kept for a named snapshot",
+                    target: number,
+                };
+                report.damages.push(Damage::on_page(image.place, what));
+                break;
+            }
+        }
+        kept_pages += u64::from(image.page_count);
+    }
+    kept_pages
 }
 
 fn check_tree(snapshot: &ReadTransaction, root: TreeRoot) -> Result<(u64, u64), StorageError> {

@@ -21,7 +21,10 @@ use super::statistics::Statistics;
 use super::warm_up::{WarmUp, WarmUpProgress, WarmUpReport};
 use crate::backup::{BackupError, BackupReport, Progress};
 use crate::error::StorageError;
-use crate::transaction::{ReadTransaction, WriteTransaction};
+use crate::transaction::{ReadTransaction, SnapshotError, WriteTransaction};
+
+/// Kept pages that one transaction looks at while a snapshot is dropped.
+const DROPPED_IMAGES_MAX: usize = 2_000;
 
 /// A directory of named trees with transactions. Cheap to clone; safe to share between threads.
 ///
@@ -97,6 +100,47 @@ impl Environment {
     /// [`StorageError::Limit`] when 65,536 snapshots are open.
     pub fn read(&self) -> Result<ReadTransaction, StorageError> {
         ReadTransaction::begin(&self.inner.shared)
+    }
+
+    /// Takes a snapshot under `name` that stays readable until it is dropped, across restarts too.
+    /// It sees everything that was answered before this call. Copies nothing; afterwards each page
+    /// that it sees is kept when it is changed for the first time. Backups have it too.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Name`], [`SnapshotError::Exists`]; see [`WriteError`].
+    pub fn create_snapshot(&self, name: &str) -> Result<(), WriteError<SnapshotError>> {
+        let name = name.to_owned();
+        self.write(move |transaction| transaction.create_snapshot(&name))
+    }
+
+    /// The named snapshot `name`, to read. Others: [`ReadTransaction::snapshots`].
+    ///
+    /// # Errors
+    /// [`SnapshotError::Missing`], also while it is being dropped; else as for
+    /// [`Environment::read`].
+    pub fn read_snapshot(&self, name: &str) -> Result<ReadTransaction, SnapshotError> {
+        let found = self.read()?.into_snapshot(name)?;
+        found.ok_or_else(|| SnapshotError::Missing {
+            name: name.to_owned(),
+        })
+    }
+
+    /// Drops a named snapshot and gives back what was kept for it alone, in as many transactions
+    /// as it takes, between which others go on. Interrupted, it is listed as being dropped, and the
+    /// same call goes on with it.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Missing`]; see [`WriteError`].
+    pub fn drop_snapshot(&self, name: &str) -> Result<(), WriteError<SnapshotError>> {
+        loop {
+            let name = name.to_owned();
+            let drop_part = move |transaction: &mut WriteTransaction| {
+                transaction.drop_snapshot(&name, DROPPED_IMAGES_MAX)
+            };
+            if self.write(drop_part)? {
+                return Ok(());
+            }
+        }
     }
 
     /// Runs `operation`, together with whatever else waits, and returns when it is durable: on the

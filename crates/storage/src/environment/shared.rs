@@ -375,6 +375,21 @@ impl Shared {
         Ok(bytes)
     }
 
+    /// The page, or run of `page_count` pages, as `snapshot` sees it.
+    pub(crate) fn committed_content<'a>(
+        &'a self,
+        number: PageNumber,
+        page_count: u32,
+        snapshot: u64,
+        pin: &'a ReaderPin,
+    ) -> Result<&'a [u8], StorageError> {
+        if page_count == 1 {
+            let page = self.committed_page(number, snapshot, pin)?;
+            return Ok(page.bytes().as_slice());
+        }
+        self.committed_run(number, page_count, snapshot, pin)
+    }
+
     #[cold]
     fn first_touch<'a>(
         &'a self,

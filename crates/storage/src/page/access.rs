@@ -22,6 +22,16 @@ pub trait PageRead {
     /// # Errors
     /// As for [`PageRead::page`].
     fn run(&self, number: PageNumber, pages: u32) -> Result<&[u8], StorageError>;
+
+    /// Where the content of page `number`, the first of `pages`, lies in the data file: elsewhere
+    /// when a state of the past is read from pages that were kept for it.
+    ///
+    /// # Errors
+    /// As for [`PageRead::page`].
+    #[inline]
+    fn place_of(&self, number: PageNumber, _pages: u32) -> Result<PageNumber, StorageError> {
+        Ok(number)
+    }
 }
 
 /// A state of the data file that is being changed by one writer.

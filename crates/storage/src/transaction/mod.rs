@@ -1,9 +1,11 @@
 //! Transactions: snapshots to read, and the one writer at a time.
 //!
-//! `read` is a snapshot; `pages` gives a write transaction its private copies of pages, `space`
-//! allocates them, `savepoint` takes changes back, `write` ties them to named trees, `sealed` is
-//! what a committed transaction hands to the pipeline.
+//! `read` is a snapshot, `named` are snapshots that are kept for days; `pages` gives a write
+//! transaction its private copies of pages, `space` allocates them, `savepoint` takes changes back,
+//! `write` ties them to named trees, `sealed` is what a committed transaction hands to the
+//! pipeline.
 
+mod named;
 mod pages;
 mod read;
 mod savepoint;
@@ -11,6 +13,8 @@ mod sealed;
 mod space;
 mod write;
 
+pub(crate) use named::{Image, NAMED_TREE};
+pub use named::{NamedSnapshot, SnapshotError};
 pub use pages::TransactionPages;
 pub use read::ReadTransaction;
 pub(crate) use sealed::{SealedPage, SealedTransaction};

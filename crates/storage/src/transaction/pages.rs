@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::named::{Keeping, NOT_KEPT};
 use super::savepoint::{UndoLog, UndoPage};
 use super::space::SpaceSummary;
 use crate::environment::Shared;
@@ -27,6 +28,9 @@ pub(super) struct DirtyPage {
     pub(super) page_count: u32,
     /// Allocated by this transaction: what the page held before does not matter.
     pub(super) is_new: bool,
+    /// Transaction of the committed content, if a named snapshot sees it that has no image of it
+    /// yet.
+    pub(super) transaction_before: u64,
     /// Savepoint in which the content was saved (or made) last.
     pub(super) saved_in: u32,
     /// Savepoint in which it became dirty.
@@ -58,6 +62,7 @@ pub struct TransactionPages {
     pub(super) undo: Vec<UndoLog>,
     pub(super) savepoint_count: u32,
     pub(super) dirty_bytes: usize,
+    pub(super) keeping: Keeping,
     /// New runs that are long enough to be written in place; some may have gone again.
     pub(super) long_runs: Vec<PageNumber>,
 }
@@ -69,30 +74,25 @@ impl TransactionPages {
             return self.save_for_undo(number);
         }
         let mut frame = self.shared.allocate_frame(page_count)?;
-        let committed = if page_count == 1 {
-            let page = self.shared.committed_page(number, self.snapshot, &self.pin);
-            page.map(|page| page.bytes().as_slice())
-        } else {
-            self.shared
-                .committed_run(number, page_count, self.snapshot, &self.pin)
-        };
-        match committed {
+        let transaction_before = match self.committed(number, page_count) {
             Ok(bytes) => {
                 let copy = self.shared.frames.owned_mut(&mut frame);
                 copy.copy_from_slice(bytes);
                 copy[..CHECKSUM_BYTES].fill(0);
+                self.keeping.before_change(bytes)
             }
             Err(error) => {
                 self.shared.frames.release(frame);
                 return Err(error);
             }
-        }
+        };
         self.insert(
             number,
             DirtyPage {
                 frame,
                 page_count,
                 is_new: false,
+                transaction_before,
                 saved_in: 0,
                 inserted_in: 0,
             },
@@ -131,6 +131,7 @@ impl TransactionPages {
                 frame,
                 page_count,
                 is_new: true,
+                transaction_before: NOT_KEPT,
                 saved_in: 0,
                 inserted_in: 0,
             },
@@ -148,9 +149,24 @@ impl TransactionPages {
         self.dirty.insert(number, page);
     }
 
+    /// The page or run as this transaction found it.
+    pub(super) fn committed(
+        &self,
+        number: PageNumber,
+        page_count: u32,
+    ) -> Result<&[u8], StorageError> {
+        self.shared
+            .committed_content(number, page_count, self.snapshot, &self.pin)
+    }
+
     /// Forgets the content of pages that are being freed.
-    pub(super) fn remove(&mut self, number: PageNumber) {
+    fn remove(&mut self, number: PageNumber) {
         self.note_without_content(number);
+        self.forget_changes(number);
+    }
+
+    /// Forgets how this transaction changed a page.
+    fn forget_changes(&mut self, number: PageNumber) {
         let Some(page) = self.dirty.remove(&number) else {
             return;
         };
@@ -275,6 +291,10 @@ impl PageWrite for TransactionPages {
     }
 
     fn free_run(&mut self, number: PageNumber, pages: u32) -> Result<(), StorageError> {
+        if self.keep_freed(number, pages)? {
+            self.forget_changes(number);
+            return Ok(());
+        }
         self.give_back(number, pages)?;
         self.remove(number);
         Ok(())

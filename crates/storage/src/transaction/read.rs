@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::named::{NAMED_TREE, Past};
 use crate::environment::Shared;
 use crate::error::StorageError;
 use crate::memory::ReaderPin;
@@ -23,7 +24,12 @@ pub struct ReadTransaction {
     snapshot: u64,
     catalog_root: TreeRoot,
     page_count: u64,
+    /// Of a named snapshot.
+    past: Option<Past>,
 }
+
+/// What is committed as of a transaction, whether a named snapshot is read or not.
+struct Committed<'r>(&'r ReadTransaction);
 
 impl ReadTransaction {
     /// Registers a snapshot of what is visible now.
@@ -38,15 +44,27 @@ impl ReadTransaction {
                     snapshot,
                     catalog_root: state.catalog_root,
                     page_count: state.page_count,
+                    past: None,
                 });
             }
         }
     }
 
+    /// Reads a named snapshot from now on, as of the transaction that was seen so far.
+    pub(super) fn go_back_to(&mut self, past: Past, catalog_root: TreeRoot, page_count: u64) {
+        self.past = Some(past);
+        self.catalog_root = catalog_root;
+        self.page_count = page_count;
+    }
+
     /// The last transaction that this snapshot sees.
     #[must_use]
     pub fn id(&self) -> TransactionId {
-        TransactionId(self.snapshot)
+        TransactionId(
+            self.past
+                .as_ref()
+                .map_or(self.snapshot, |past| past.transaction),
+        )
     }
 
     /// What keeps the snapshot's pages as they are.
@@ -117,6 +135,9 @@ impl ReadTransaction {
         let mut trees = Vec::new();
         for entry in self.catalog().iter()? {
             let (name, bytes) = entry?;
+            if self.is_hidden(&name.to_vec()) {
+                continue;
+            }
             let root = TreeRoot::decode(bytes)
                 .map_err(|what| StorageError::corrupt_page(self.catalog_page(), what))?;
             trees.push((String::from_utf8_lossy(&name.to_vec()).into_owned(), root));
@@ -129,11 +150,19 @@ impl ReadTransaction {
         Tree::new(self, self.catalog_root)
     }
 
+    /// Pages of the tree of named snapshots are not kept for them.
+    fn is_hidden(&self, name: &[u8]) -> bool {
+        self.past.is_some() && name == NAMED_TREE.as_bytes()
+    }
+
     fn catalog_page(&self) -> PageNumber {
         self.catalog_root.root_page().unwrap_or(PageNumber::NONE)
     }
 
     fn root(&self, name: &str, kind: TreeKind) -> Result<Option<TreeRoot>, StorageError> {
+        if self.is_hidden(name.as_bytes()) {
+            return Ok(None);
+        }
         let Some(bytes) = self.catalog().get(name.as_bytes())? else {
             return Ok(None);
         };
@@ -156,11 +185,35 @@ impl Drop for ReadTransaction {
 impl PageRead for ReadTransaction {
     #[inline]
     fn page(&self, number: PageNumber) -> Result<&Page, StorageError> {
-        self.shared.committed_page(number, self.snapshot, &self.pin)
+        let place = self.place_of(number, 1)?;
+        self.shared.committed_page(place, self.snapshot, &self.pin)
     }
 
     fn run(&self, number: PageNumber, pages: u32) -> Result<&[u8], StorageError> {
+        let place = self.place_of(number, pages)?;
         self.shared
-            .committed_run(number, pages, self.snapshot, &self.pin)
+            .committed_run(place, pages, self.snapshot, &self.pin)
+    }
+
+    #[inline]
+    fn place_of(&self, number: PageNumber, pages: u32) -> Result<PageNumber, StorageError> {
+        match &self.past {
+            None => Ok(number),
+            Some(past) => past.place_of(&Committed(self), number, pages),
+        }
+    }
+}
+
+impl PageRead for Committed<'_> {
+    fn page(&self, number: PageNumber) -> Result<&Page, StorageError> {
+        let Committed(reader) = self;
+        let shared = &reader.shared;
+        shared.committed_page(number, reader.snapshot, &reader.pin)
+    }
+
+    fn run(&self, number: PageNumber, pages: u32) -> Result<&[u8], StorageError> {
+        let Committed(reader) = self;
+        let shared = &reader.shared;
+        shared.committed_run(number, pages, reader.snapshot, &reader.pin)
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct UndoLog {
     pub(super) contents: Vec<(PageNumber, bool)>,
     space: SpaceUndo,
     page_count: u64,
+    /// Runs that were freed and kept for named snapshots.
+    kept_count: usize,
 }
 
 impl TransactionPages {
@@ -47,6 +49,7 @@ impl TransactionPages {
             contents: Vec::new(),
             space,
             page_count: self.page_count,
+            kept_count: self.keeping.freed_count(),
         });
     }
 
@@ -99,6 +102,7 @@ impl TransactionPages {
             self.space.forget_undo();
         }
         self.page_count = undo.page_count;
+        self.keeping.roll_back(undo.kept_count);
     }
 
     fn undo_page(&mut self, number: PageNumber, undo: UndoPage) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::named::{Keeping, NAMED_TREE};
 use super::pages::TransactionPages;
 use super::sealed::{SealedPage, SealedTransaction};
 use super::space::SpaceSummary;
@@ -69,9 +70,9 @@ struct Prepared {
     in_place: Vec<(PageNumber, u32)>,
 }
 
-struct OpenTree {
+pub(super) struct OpenTree {
     name: String,
-    state: TreeState,
+    pub(super) state: TreeState,
     /// Root in the catalog; `None` when the tree is new.
     stored: Option<TreeRoot>,
     /// Savepoint in which the state was saved last.
@@ -79,8 +80,8 @@ struct OpenTree {
 }
 
 #[derive(Default)]
-struct OpenTrees {
-    trees: Vec<OpenTree>,
+pub(super) struct OpenTrees {
+    pub(super) trees: Vec<OpenTree>,
     by_name: FxHashMap<String, usize>,
     dropped: FxHashSet<String>,
 }
@@ -121,9 +122,9 @@ impl Drop for OpenSavepoint<'_> {
 
 /// The exclusive writer. Dropping it without [`WriteTransaction::commit`] takes everything back.
 pub struct WriteTransaction {
-    pages: TransactionPages,
-    catalog: TreeState,
-    open: OpenTrees,
+    pub(super) pages: TransactionPages,
+    pub(super) catalog: TreeState,
+    pub(super) open: OpenTrees,
     /// One a savepoint, the innermost last.
     undo: Vec<TreeUndo>,
     operation_count: u32,
@@ -155,9 +156,10 @@ impl WriteTransaction {
             undo: Vec::new(),
             savepoint_count: 0,
             dirty_bytes: 0,
+            keeping: Keeping::default(),
             long_runs: Vec::new(),
         };
-        Ok(WriteTransaction {
+        let mut transaction = WriteTransaction {
             pages,
             catalog: TreeState::new(writer.catalog_root),
             open: OpenTrees::default(),
@@ -165,7 +167,22 @@ impl WriteTransaction {
             operation_count: 0,
             before: Some((writer.catalog_root, writer.page_count)),
             environment: None,
-        })
+        };
+        match transaction.prepare_keeping() {
+            Ok(()) => Ok(transaction),
+            Err(error) => Err(Box::new((transaction.into_writer_state(), error))),
+        }
+    }
+
+    /// What the next writer starts from when this one changed nothing.
+    fn into_writer_state(mut self) -> WriterState {
+        self.before = None;
+        WriterState {
+            transaction: self.pages.snapshot,
+            catalog_root: self.catalog.root,
+            page_count: self.pages.page_count,
+            space: std::mem::take(&mut self.pages.space),
+        }
     }
 
     /// Makes this transaction a handle of its environment.
@@ -240,7 +257,7 @@ impl WriteTransaction {
     /// # Errors
     /// As for [`WriteTransaction::tree`].
     pub fn tree_mut(&mut self, name: &str) -> Result<TreeMut<'_, TransactionPages>, StorageError> {
-        let position = self.open(name, TreeRoot::empty())?;
+        let position = self.open_named(name, TreeRoot::empty())?;
         Ok(TreeMut::new(
             &mut self.pages,
             &mut self.open.trees[position].state,
@@ -258,7 +275,7 @@ impl WriteTransaction {
         &mut self,
         name: &str,
     ) -> Result<TreeMut<'_, TransactionPages>, StorageError> {
-        let position = self.open(name, TreeRoot::empty_counted())?;
+        let position = self.open_named(name, TreeRoot::empty_counted())?;
         let state = &mut self.open.trees[position].state;
         state.root.expect_counted()?;
         Ok(TreeMut::new(&mut self.pages, state))
@@ -274,7 +291,7 @@ impl WriteTransaction {
         name: &str,
         value_width: u16,
     ) -> Result<FixedTreeMut<'_, TransactionPages>, StorageError> {
-        let position = self.open(name, TreeRoot::empty_fixed(value_width))?;
+        let position = self.open_named(name, TreeRoot::empty_fixed(value_width))?;
         Ok(FixedTreeMut::new(
             &mut self.pages,
             &mut self.open.trees[position].state,
@@ -289,7 +306,7 @@ impl WriteTransaction {
         &mut self,
         name: &str,
     ) -> Result<MultiTreeMut<'_, TransactionPages>, StorageError> {
-        let position = self.open(name, TreeRoot::empty_multi())?;
+        let position = self.open_named(name, TreeRoot::empty_multi())?;
         Ok(MultiTreeMut::new(
             &mut self.pages,
             &mut self.open.trees[position].state,
@@ -304,7 +321,7 @@ impl WriteTransaction {
         &mut self,
         name: &str,
     ) -> Result<StreamsMut<'_, TransactionPages>, StorageError> {
-        let position = self.open(name, TreeRoot::empty())?;
+        let position = self.open_named(name, TreeRoot::empty())?;
         Ok(StreamsMut::new(
             &mut self.pages,
             &mut self.open.trees[position].state,
@@ -316,6 +333,7 @@ impl WriteTransaction {
     /// # Errors
     /// Damage of the tree's pages.
     pub fn drop_tree(&mut self, name: &str) -> Result<bool, StorageError> {
+        expect_free_name(name)?;
         let Some(root) = self.any_root(name)? else {
             return Ok(false);
         };
@@ -360,8 +378,14 @@ impl WriteTransaction {
         Ok(Some(root))
     }
 
+    /// As [`WriteTransaction::open`], for callers who choose the name.
+    fn open_named(&mut self, name: &str, empty: TreeRoot) -> Result<usize, StorageError> {
+        expect_free_name(name)?;
+        self.open(name, empty)
+    }
+
     /// Position of the open tree called `name`; `empty` is its root when it is new.
-    fn open(&mut self, name: &str, empty: TreeRoot) -> Result<usize, StorageError> {
+    pub(super) fn open(&mut self, name: &str, empty: TreeRoot) -> Result<usize, StorageError> {
         let position = match self.open.by_name.get(name) {
             Some(&position) => position,
             None => {
@@ -617,6 +641,7 @@ impl WriteTransaction {
             return Err(refusal);
         }
         self.store_roots()?;
+        self.keep_for_snapshots()?;
         if self.pages.dirty_bytes > DIRTY_BYTES_MAX {
             return Err(StorageError::Limit {
                 what: "changed bytes in one transaction",
@@ -712,14 +737,15 @@ impl WriteTransaction {
         self.pages.shared.journal.reserve(payload_bytes_max)
     }
 
-    fn store_roots(&mut self) -> Result<(), StorageError> {
-        for tree in &self.open.trees {
+    pub(super) fn store_roots(&mut self) -> Result<(), StorageError> {
+        for tree in &mut self.open.trees {
             let is_dropped = self.open.dropped.contains(&tree.name);
             let mut catalog = TreeMut::new(&mut self.pages, &mut self.catalog);
             if is_dropped {
                 catalog.delete(tree.name.as_bytes())?;
             } else if tree.stored != Some(tree.state.root) {
                 catalog.put(tree.name.as_bytes(), &tree.state.root.encode())?;
+                tree.stored = Some(tree.state.root);
             }
         }
         Ok(())
@@ -770,6 +796,14 @@ impl WriteTransaction {
             )
             .collect();
         (pages, published)
+    }
+}
+
+/// Refuses names of trees that are the engine's own.
+fn expect_free_name(name: &str) -> Result<(), StorageError> {
+    match name {
+        NAMED_TREE => Err(StorageError::ReservedName { name: NAMED_TREE }),
+        _ => Ok(()),
     }
 }
 

@@ -114,7 +114,7 @@ impl<P: PageRead + ?Sized> Verifier<'_, P> {
     ) -> Result<(), StorageError> {
         self.visit("a branch", number, 1)?;
         let page = self.pages.page(number)?;
-        check_page(number, page)?;
+        check_page(self.pages.place_of(number, 1)?, page)?;
         let node = Node::at_level(page, levels.into())?;
         check_bounds(number, &node, low, high)?;
         if levels == 1 {
@@ -167,7 +167,8 @@ impl<P: PageRead + ?Sized> Verifier<'_, P> {
         let run = self.pages.run(reference.page, pages)?;
         check_run(run, reference)?;
         if let Ok((header, _)) = PageHeader::ref_from_prefix(run) {
-            check_number(reference.page, header.page_number.get())?;
+            let place = self.pages.place_of(reference.page, pages)?;
+            check_number(place, header.page_number.get())?;
         }
         self.report.overflow_pages += u64::from(pages);
         Ok(())

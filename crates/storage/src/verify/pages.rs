@@ -272,8 +272,17 @@ impl Pages<'_> {
         let head = self.page(number, 1)?;
         let names_itself = head.is_some_and(|bytes| u64_at(bytes, 8) == number);
         let own_count = head.filter(|_| names_itself).map_or(1, own_page_count);
-        let page_count = referred.unwrap_or(own_count);
-        let Some(what) = self.fault(number, page_count)? else {
+        // What is sound by its own account is: the leaf that refers to a run here may be an image
+        // of a named snapshot, whose run has an image elsewhere.
+        let mut page_count = own_count;
+        let mut fault = self.fault(number, own_count)?;
+        if let Some(referred) =
+            referred.filter(|&referred| fault.is_some() && referred != own_count)
+        {
+            page_count = referred;
+            fault = self.fault(number, referred)?;
+        }
+        let Some(what) = fault else {
             *may_be_inside = false;
             report.pages += page_count;
             return Ok(page_count);

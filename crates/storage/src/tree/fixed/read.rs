@@ -166,7 +166,7 @@ impl<'t, P: PageRead + ?Sized> FixedTree<'t, P> {
         report: &mut TreeReport,
     ) -> Result<(), StorageError> {
         let page = self.pages.page(number)?;
-        check_page(number, page)?;
+        check_page(self.pages.place_of(number, 1)?, page)?;
         let node = FixedNode::at_level(page, levels.into())?;
         let (first, count) = (usize::from(node.is_branch()), node.count());
         let what = if !seen.insert(number) {
