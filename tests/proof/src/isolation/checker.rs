@@ -7,7 +7,7 @@
 //! - Nothing is found exactly when some serial order explains every read and respects time. A
 //!   transaction of unknown outcome took place when somebody saw a number of it.
 //! - Linear in the length of the history, but for sorting, as long as a transaction has a handful
-//!   of operations and runs beside a handful of others, and lists have few numbers that nobody read.
+//!   of operations, runs beside a handful of others, and few numbers of a list are never read.
 //! - Each number of a list is looked up once. A read is then compared with the longest one.
 
 use std::collections::BTreeSet;
