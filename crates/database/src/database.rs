@@ -16,7 +16,8 @@ use std::time::Duration;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_io::Vfs;
 use jackdaw_storage::{
-    Environment, Options, PAGE_BYTES, StorageError, WarmUp, WarmUpProgress, WriteTransaction,
+    Environment, NamedSnapshot, Options, PAGE_BYTES, StorageError, WarmUp, WarmUpProgress,
+    WriteTransaction,
 };
 
 use crate::attachment::{AttachmentUpload, UPLOAD_PREFIX};
@@ -237,6 +238,43 @@ impl Database {
     /// See [`ReadError`].
     pub fn read(&self) -> Result<Snapshot, ReadError> {
         Snapshot::new(self.documents.read()?, Arc::clone(&self.core))
+    }
+
+    /// All documents as they were when the snapshot `name` was taken.
+    ///
+    /// # Errors
+    /// [`ReadError::NoSnapshot`]; see [`ReadError`].
+    pub fn read_snapshot(&self, name: &str) -> Result<Snapshot, ReadError> {
+        let missing = || ReadError::NoSnapshot {
+            name: name.to_owned(),
+        };
+        let found = self.documents.read()?.into_snapshot(name)?;
+        Snapshot::new(found.ok_or_else(missing)?, Arc::clone(&self.core))
+    }
+
+    /// The snapshots by name.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn snapshots(&self) -> Result<Vec<NamedSnapshot>, ReadError> {
+        Ok(self.documents.read()?.snapshots()?)
+    }
+
+    /// Takes a snapshot under `name`, across restarts and in backups, of all that was answered
+    /// before. Copies nothing; afterwards each page that it sees is kept when it is changed.
+    ///
+    /// # Errors
+    /// [`WriteError::Snapshot`]; see [`WriteError`].
+    pub fn take_snapshot(&self, name: &str) -> Result<(), WriteError> {
+        Ok(self.documents.create_snapshot(name)?)
+    }
+
+    /// Drops the snapshot `name` and frees what was kept for it alone.
+    ///
+    /// # Errors
+    /// [`WriteError::Snapshot`]; see [`WriteError`].
+    pub fn drop_snapshot(&self, name: &str) -> Result<(), WriteError> {
+        Ok(self.documents.drop_snapshot(name)?)
     }
 
     /// Carries out commands as one transaction and waits until it is durable. All happen or none.
@@ -535,7 +573,11 @@ impl Database {
         request: &QueryRequest<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<QueryResult, QueryError> {
-        query::run(&self.core, &self.indexes, || self.read(), request, sink)
+        let read = || match request.snapshot {
+            Some(name) => self.read_snapshot(name),
+            None => self.read(),
+        };
+        query::run(&self.core, &self.indexes, read, request, sink)
     }
 
     /// Looks at every document through every tree that should know it, and at every index. Reads

@@ -6,7 +6,7 @@
 //! - An error of a batch means that nothing of the batch was written, except
 //!   [`WriteError::Unknown`].
 
-use jackdaw_storage::{OpenError as StorageOpenError, StorageError};
+use jackdaw_storage::{OpenError as StorageOpenError, SnapshotError, StorageError};
 
 use jackdaw_query::{DocumentNumber, QueryError};
 
@@ -24,6 +24,12 @@ pub enum ReadError {
         what: &'static str,
         /// The document, when it is about one.
         number: Option<DocumentNumber>,
+    },
+    /// There is no snapshot of that name, or it is being dropped.
+    #[error("there is no snapshot {name:?}: list them, or take it first")]
+    NoSnapshot {
+        /// The name.
+        name: String,
     },
 }
 
@@ -74,6 +80,9 @@ pub enum WriteError {
         /// Its change vector; `None` when it does not exist.
         actual: Option<String>,
     },
+    /// A snapshot cannot be taken or dropped.
+    #[error(transparent)]
+    Snapshot(SnapshotError),
     /// The script of a patch threw, or met a limit.
     #[error("{why}")]
     Script {
@@ -264,6 +273,19 @@ fn vector(vector: Option<&str>) -> String {
         None => "no change vector (it does not exist)".to_owned(),
         Some("") => "an empty change vector (it must not exist)".to_owned(),
         Some(text) => format!("change vector {text}"),
+    }
+}
+
+impl From<jackdaw_storage::WriteError<SnapshotError>> for WriteError {
+    fn from(error: jackdaw_storage::WriteError<SnapshotError>) -> WriteError {
+        use jackdaw_storage::WriteError as Storage;
+        match error {
+            Storage::Operation(SnapshotError::Storage(error)) => error.into(),
+            Storage::Operation(error) => WriteError::Snapshot(error),
+            Storage::NotCommitted(error) => WriteError::NotCommitted(error),
+            Storage::Unknown(error) => WriteError::Unknown(error),
+            other => WriteError::Panicked(other.to_string()),
+        }
     }
 }
 

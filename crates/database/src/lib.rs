@@ -69,7 +69,9 @@ pub use jackdaw_query::{
     BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, ProjectionBehavior,
     QueryError, RowBuffer, RowSink, Scope, StoredDocument,
 };
-pub use jackdaw_storage::{MeterReport, Statistics as StorageStatistics};
+pub use jackdaw_storage::{
+    MeterReport, NamedSnapshot, SnapshotError, Statistics as StorageStatistics,
+};
 pub use names::{COLLECTION_BYTES_MAX, DATABASE_NAME_BYTES_MAX, EMPTY_COLLECTION, ID_BYTES_MAX};
 pub use patch::{
     Patch, PatchDebug, PatchOutcome, PatchScript, PatchStatus, PatchStored, PatchWork,

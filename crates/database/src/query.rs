@@ -57,6 +57,9 @@ pub struct QueryRequest<'q> {
     pub projection: ProjectionBehavior,
     /// An etag of an earlier result of the same query: nothing is run when it still holds.
     pub known_etag: Option<i64>,
+    /// Asks the documents of the named snapshot instead of those of now. Indexes know only now: the
+    /// query looks at every document of its collection, and may not name an index.
+    pub snapshot: Option<&'q str>,
     /// Raised by the caller to stop the query.
     pub interrupt: Option<&'q AtomicBool>,
     /// Most memory for sorting and `distinct`; 256 MiB when absent.
@@ -186,6 +189,11 @@ fn answer(
         let found = read()?.exchange_value(key)?;
         Ok(found.map(|known| known.value))
     })?;
+    if request.snapshot.is_some() && matches!(query.from.source, SourceName::Index(_)) {
+        let message = "A snapshot keeps documents, not indexes. Query the collection instead: \
+                       from Orders where ...";
+        return Err(QueryError::Operation(message.to_owned()));
+    }
     let named = named_index(indexes, &query.from.source)?;
     let target = core.hub.target();
     if let Some(index) = named.as_ref().filter(|index| index.programs().is_some()) {
@@ -217,6 +225,7 @@ fn answer(
     }
     let (index, has_created_index) = match named {
         Some(index) => (Some(index), false),
+        None if request.snapshot.is_some() => (None, false),
         None => find_index(indexes, &bound, wanted)?,
     };
     if let Some(index) = index.as_ref().filter(|index| index.programs().is_none()) {

@@ -2,6 +2,7 @@
 //!
 //! Used by `queries`, `streams` and `by_query`.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use jackdaw_database::{ProjectionBehavior, QueryRequest};
@@ -26,15 +27,19 @@ pub(super) struct Asked {
     /// Wait at most so long for an index that has seen every change.
     pub(super) wait: Option<Duration>,
     pub(super) projection: ProjectionBehavior,
+    /// The snapshot to ask instead of what is there now: `?snapshot=`.
+    pub(super) snapshot: Option<String>,
 }
 
 impl Asked {
     pub(super) fn read(call: &Call) -> Result<Asked, WireError> {
-        if call.verb == Verb::Get {
-            Asked::from_url(call)
+        let mut asked = if call.verb == Verb::Get {
+            Asked::from_url(call)?
         } else {
-            Asked::from_body(call)
-        }
+            Asked::from_body(call)?
+        };
+        asked.snapshot = call.query().first("snapshot").map(Cow::into_owned);
+        Ok(asked)
     }
 
     /// `GET ?query=&start=&pageSize=&waitForNonStaleResultsTimeout=`
@@ -69,6 +74,7 @@ impl Asked {
             projection: query
                 .filled("projectionBehavior")
                 .map_or_else(Default::default, |text| projection(&text)),
+            snapshot: None,
         })
     }
 
@@ -84,6 +90,7 @@ impl Asked {
             page_size: self.page_size,
             wait: self.wait,
             projection: self.projection,
+            snapshot: self.snapshot.as_deref(),
             ..QueryRequest::default()
         }
     }
@@ -111,6 +118,7 @@ impl Asked {
             wait: (waits == Some(true)).then(|| timeout(body)),
             projection: input::text(body, "ProjectionBehavior")?
                 .map_or_else(Default::default, projection),
+            snapshot: None,
         })
     }
 }

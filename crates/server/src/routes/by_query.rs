@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::StatusCode;
 use jackdaw_database::{
     BoxError, Command, CommandResult, Database, QueryRequest, RowSink, StoredDocument,
 };
@@ -70,6 +71,15 @@ impl Options {
         let body = json!({ "OperationId": number, "OperationNodeTag": NODE_TAG });
         Ok(Reply::value(&body))
     }
+}
+
+/// Refuses `?snapshot=`: what is found there may be another document now.
+pub(super) fn refuse_snapshot(call: &Call) -> Result<(), WireError> {
+    if !call.query().has("snapshot") {
+        return Ok(());
+    }
+    let message = "A snapshot cannot be changed: leave 'snapshot' out of the URL.";
+    Err(WireError::new(kind::ARGUMENT, message).with_status(StatusCode::BAD_REQUEST))
 }
 
 /// Refuses a `filter` clause, as the reference does.

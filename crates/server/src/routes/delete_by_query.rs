@@ -4,7 +4,7 @@ use jackdaw_database::{Command, CommandResult, Database, QueryError};
 use jackdaw_query::syntax;
 
 use super::asked::Asked;
-use super::by_query::{Done, Options, change_each, find, finish, refuse_filter};
+use super::by_query::{Done, Options, change_each, find, finish, refuse_filter, refuse_snapshot};
 use super::failure;
 use super::operations::{Detail, Progress};
 use crate::http::{Call, Outcome};
@@ -15,6 +15,7 @@ const BATCH_DOCUMENTS: usize = 1024;
 
 /// `DELETE /databases/*/queries?allowStale=&staleTimeout=&maxOpsPerSec=&details=`
 pub(super) fn start(call: &Call) -> Outcome {
+    refuse_snapshot(call)?;
     let database = super::database(call)?;
     let mut asked = Asked::from_body(call)?;
     let parsed = syntax::parse(&asked.text);

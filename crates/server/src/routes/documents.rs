@@ -130,11 +130,15 @@ fn push_guarded(
     Ok(())
 }
 
-/// The documents of the database that the route captured, as of now.
+/// The documents of the database that the route captured: as of now, or with `?snapshot=` of the
+/// snapshot of that name.
 pub(super) fn snapshot(call: &Call) -> Result<Snapshot, WireError> {
-    super::database(call)?
-        .read()
-        .map_err(|error| failure::read(&error))
+    let database = super::database(call)?;
+    let found = match call.query().first("snapshot") {
+        Some(name) => database.read_snapshot(&name),
+        None => database.read(),
+    };
+    found.map_err(|error| failure::read(&error))
 }
 
 fn get_one<'s>(snapshot: &'s Snapshot, id: &str) -> Result<Option<DocumentRow<'s>>, WireError> {

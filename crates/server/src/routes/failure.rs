@@ -66,6 +66,12 @@ pub(super) fn set(name: &str, error: &SetError) -> WireError {
 
 /// Documents that could not be read.
 pub(crate) fn read(error: &ReadError) -> WireError {
+    if let ReadError::NoSnapshot { name } = error {
+        let message = format!(
+            "There is no snapshot '{name}'. GET /databases/.../jackdaw/snapshots lists them."
+        );
+        return WireError::new(kind::ARGUMENT, message).with_status(StatusCode::BAD_REQUEST);
+    }
     WireError::new(
         kind::UNEXPECTED,
         format!("Documents could not be read: {error}"),
@@ -176,6 +182,9 @@ pub(crate) fn write(error: &WriteError) -> WireError {
             "ActualChangeVector",
             actual.as_deref().map_or(Value::Null, Value::from),
         ),
+        WriteError::Snapshot(error) => {
+            WireError::new(kind::ARGUMENT, error.to_string()).with_status(StatusCode::BAD_REQUEST)
+        }
         WriteError::Script { why, .. } => WireError::new(kind::JAVASCRIPT, why),
         WriteError::ScriptSyntax { text, why } => WireError::new(
             kind::JAVASCRIPT_PARSE,

@@ -42,6 +42,7 @@ mod sample_data;
 mod series;
 mod series_policies;
 mod settings;
+mod snapshots;
 mod statistics;
 mod streams;
 mod studio;

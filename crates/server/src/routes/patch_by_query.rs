@@ -7,7 +7,7 @@ use jackdaw_database::{
 use jackdaw_query::syntax::{self, Query};
 
 use super::asked::Asked;
-use super::by_query::{Done, Options, change_each, find, finish, refuse_filter};
+use super::by_query::{Done, Options, change_each, find, finish, refuse_filter, refuse_snapshot};
 use super::operations::{Detail, Progress};
 use super::{failure, input, patches};
 use crate::http::{Call, Outcome};
@@ -18,6 +18,7 @@ const BATCH_DOCUMENTS: usize = 128;
 
 /// `PATCH /databases/*/queries?allowStale=&staleTimeout=&maxOpsPerSec=&details=`
 pub(super) fn start(call: &Call) -> Outcome {
+    refuse_snapshot(call)?;
     let database = super::database(call)?;
     let mut parser = input::parser(call);
     let body = input::object(call, &mut parser)?;

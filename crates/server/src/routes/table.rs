@@ -25,8 +25,8 @@ use super::{
     attachments, backups, batch, bulk_insert, certificates, changes, cluster, compare_exchange,
     counters, databases, delete_by_query, documents, due, feed, hilo, identities, index_control,
     index_definitions, indexes, live, metrics, multi_get, operations, patch_by_query, patches,
-    queries, revisions, sample_data, series, series_policies, settings, statistics, streams,
-    studio, subscriptions, tokens,
+    queries, revisions, sample_data, series, series_policies, settings, snapshots, statistics,
+    streams, studio, subscriptions, tokens,
 };
 use crate::router::Route;
 
@@ -117,6 +117,12 @@ const OWN: &[Route<Row>] = rows! {
         "Backs up all databases into a directory of the server's machine";
     Get "/databases/*/jackdaw/feed" Waiting(feed::open)
         ValidUser Read NoBody Data Unaudited "Changes as server-sent events, without a gap";
+    Get "/databases/*/jackdaw/snapshots" Blocking(snapshots::list)
+        ValidUser Read NoBody Data Unaudited "The snapshots of the database";
+    Put "/databases/*/jackdaw/snapshots" Blocking(snapshots::take)
+        ValidUser Admin NoBody Data Audited "Takes a snapshot of the database";
+    Delete "/databases/*/jackdaw/snapshots" Blocking(snapshots::drop)
+        ValidUser Admin NoBody Data Audited "Drops a snapshot and what was kept for it";
     Post "/jackdaw/token" Waiting(tokens::exchange)
         Anyone NoDatabase Small Open Audited "Exchanges an API key for a token";
     Post "/jackdaw/token/renew" Blocking(tokens::renew)
