@@ -19,7 +19,7 @@ use crate::backup::Progress;
 use crate::environment::{CheckLevel, Environment, OpenError, Options};
 use crate::error::{Damage, StorageError};
 use crate::meta::META_NAME;
-use crate::transaction::{CommitError, NAMED_TREE, ReadTransaction};
+use crate::transaction::{CommitError, ReadTransaction};
 use crate::tree::{TreeKind, TreeRoot};
 
 const DIRECTORY: &str = "compact";
@@ -179,9 +179,7 @@ fn copy_all(
     target: &Environment,
     progress: Progress<'_>,
 ) -> Result<u64, CompactError> {
-    let mut trees = source.trees()?;
-    // Empty, or compaction had been refused.
-    trees.retain(|(name, _)| name != NAMED_TREE);
+    let trees = source.trees()?;
     let total: u64 = trees.iter().map(|(_, root)| root.entry_count()).sum();
     let mut done = 0;
     for (name, root) in trees {

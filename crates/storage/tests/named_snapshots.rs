@@ -12,8 +12,8 @@ use std::sync::Arc;
 use jackdaw_io::Vfs;
 use jackdaw_sim::{Rng, SimVfs};
 use jackdaw_storage::{
-    CheckLevel, CompactError, Environment, Options, ReadTransaction, SnapshotError, StorageError,
-    WriteError, WriteTransaction, compact, verify,
+    CheckLevel, CompactError, Environment, Options, ReadTransaction, RestorePoint, SnapshotError,
+    StorageError, WriteError, WriteTransaction, compact, restore, verify,
 };
 
 const DIRECTORY: &str = "/db";
@@ -231,7 +231,7 @@ fn taking_one_copies_nothing_and_dropping_it_gives_everything_back() {
     // It was open: it stays as it was.
     assert!(state_of(&then).long.values().all(|&(_, fill)| fill == 1));
     drop(then);
-    assert_eq!(used_pages(&environment), before + 1);
+    assert_eq!(used_pages(&environment), before);
     expect_sound(&environment);
     assert!(matches!(
         environment.read_snapshot("monday"),
@@ -302,6 +302,8 @@ fn refusals_say_what_to_do() {
     let vfs = SimVfs::new(7);
     let environment = open(&vfs);
     environment.create_snapshot("s").unwrap();
+    environment.create_snapshot(&"n".repeat(255)).unwrap();
+    environment.drop_snapshot(&"n".repeat(255)).unwrap();
     let refusal = |outcome: Result<(), WriteError<SnapshotError>>| match outcome {
         Err(WriteError::Operation(error)) => error.to_string(),
         other => panic!("not refused: {other:?}"),
@@ -334,4 +336,88 @@ fn refusals_say_what_to_do() {
     environment.drop_snapshot("s").unwrap();
     drop(environment);
     compact(&disk, Path::new(DIRECTORY), &|_, _| {}).unwrap();
+}
+
+#[test]
+fn a_drop_in_many_transactions_frees_everything_and_can_be_interrupted() {
+    let vfs = SimVfs::new(8);
+    let mut environment = open(&vfs);
+    let put = |environment: &Environment, fill: u8| {
+        environment
+            .write(move |transaction| {
+                let mut tree = transaction.tree_mut("long")?;
+                for key in 0..5_000_u64 {
+                    tree.put(&key.to_be_bytes(), &[fill; 3_900])?;
+                }
+                Ok::<_, StorageError>(())
+            })
+            .unwrap();
+    };
+    put(&environment, 1);
+    let before = used_pages(&environment);
+    environment.create_snapshot("s").unwrap();
+    put(&environment, 2);
+    assert!(used_pages(&environment) > before + 2_400);
+    let mut transaction = environment.begin_write().unwrap();
+    assert!(!transaction.drop_snapshot("s", 100).unwrap());
+    assert!(matches!(
+        transaction.create_snapshot("s"),
+        Err(SnapshotError::BeingDropped { .. })
+    ));
+    transaction.commit().unwrap();
+    drop(environment);
+    environment = open(&vfs);
+    let listed = environment.read().unwrap().snapshots().unwrap();
+    assert!(listed[0].is_being_dropped);
+    assert!(environment.read_snapshot("s").is_err());
+    environment.drop_snapshot("s").unwrap();
+    assert_eq!(used_pages(&environment), before);
+    expect_sound(&environment);
+}
+
+#[test]
+fn a_backup_has_the_snapshots_too() {
+    let vfs = SimVfs::new(9);
+    let environment = open(&vfs);
+    fill(&environment, 0, 1);
+    environment.create_snapshot("s").unwrap();
+    fill(&environment, 0, 2);
+    environment
+        .backup(Path::new("/backup"), &|_, _| {})
+        .unwrap();
+    fill(&environment, 0, 3);
+    drop(environment);
+    let disk: Arc<dyn Vfs> = Arc::clone(&vfs) as Arc<dyn Vfs>;
+    let restored = Path::new("/restored");
+    let point = RestorePoint::Latest;
+    restore(&*disk, Path::new("/backup"), restored, point, &|_, _| {}).unwrap();
+    let environment = Environment::open(disk, restored, Options::small()).unwrap();
+    let fill_of = |reader: &ReadTransaction| state_of(reader).long[&b"run".to_vec()].1;
+    assert_eq!(fill_of(&environment.read().unwrap()), 2);
+    assert_eq!(fill_of(&environment.read_snapshot("s").unwrap()), 1);
+    expect_sound(&environment);
+}
+
+#[test]
+fn a_damaged_long_value_can_still_be_deleted() {
+    let vfs = SimVfs::new(10);
+    let environment = open(&vfs);
+    fill(&environment, 0, 1);
+    environment.create_snapshot("s").unwrap();
+    let page = environment.read().unwrap().page_count() - 3;
+    drop(environment);
+    // In the middle of the run, which was stored last.
+    vfs.flip(&Path::new(DIRECTORY).join("data.jd"), page * 8192 + 100, 1)
+        .unwrap();
+    let environment = open(&vfs);
+    let run = |environment: &Environment| {
+        let reader = environment.read().unwrap();
+        let tree = reader.tree("long").unwrap().unwrap();
+        tree.get(b"run").map(|value| value.is_some())
+    };
+    assert!(matches!(run(&environment), Err(StorageError::Corrupt(_))));
+    environment
+        .write(|transaction| transaction.tree_mut("long")?.delete(b"run"))
+        .unwrap();
+    assert!(!run(&environment).unwrap());
 }

@@ -42,7 +42,7 @@ pub struct CheckReport {
 
 impl Shared {
     pub(super) fn check(self: &Arc<Self>, level: CheckLevel) -> Result<CheckReport, StorageError> {
-        let snapshot = ReadTransaction::begin(self)?;
+        let mut snapshot = ReadTransaction::begin(self)?;
         let mut report = CheckReport::default();
         let at = snapshot.id().0;
         let mut number = 0;
@@ -86,7 +86,7 @@ impl Shared {
             number += page_count;
         }
         if level == CheckLevel::Full && report.damages.is_empty() {
-            check_trees(&snapshot, &mut report)?;
+            check_trees(&mut snapshot, &mut report)?;
         }
         Ok(report)
     }
@@ -134,7 +134,10 @@ pub(super) fn is_free(snapshot: &ReadTransaction, number: u64) -> Option<bool> {
     Some(SpaceMap::of(page).is_free(number % GROUP_PAGES))
 }
 
-fn check_trees(snapshot: &ReadTransaction, report: &mut CheckReport) -> Result<(), StorageError> {
+fn check_trees(
+    snapshot: &mut ReadTransaction,
+    report: &mut CheckReport,
+) -> Result<(), StorageError> {
     let mut tree_pages = 0;
     let mut check = |report: &mut CheckReport, found| match found {
         Ok((pages, entries)) => {
@@ -143,11 +146,7 @@ fn check_trees(snapshot: &ReadTransaction, report: &mut CheckReport) -> Result<(
             report.trees += 1;
             Ok(())
         }
-        Err(StorageError::Corrupt(damage)) => {
-            report.damages.push(*damage);
-            Ok(())
-        }
-        Err(error) => Err(error),
+        Err(error) => found_damage(error, report),
     };
     check(
         report,
@@ -156,15 +155,10 @@ fn check_trees(snapshot: &ReadTransaction, report: &mut CheckReport) -> Result<(
             .verify()
             .map(|tree| (tree.pages(), tree.entries)),
     )?;
-    for (_, root) in snapshot.trees()? {
+    for (_, root) in snapshot.all_trees()? {
         check(report, check_tree(snapshot, root))?;
     }
-    // Before the counts: an image that cannot be decoded was found with its tree.
-    let images = match report.damages.is_empty() {
-        true => snapshot.kept_images()?,
-        false => Vec::new(),
-    };
-    let kept_pages = check_images(snapshot, &images, report);
+    let kept_pages = check_kept(snapshot, report)?;
     let maps = snapshot.page_count().div_ceil(GROUP_PAGES);
     let found = tree_pages + kept_pages + maps;
     if report.damages.is_empty() && found != report.pages {
@@ -182,7 +176,52 @@ fn check_trees(snapshot: &ReadTransaction, report: &mut CheckReport) -> Result<(
     Ok(())
 }
 
-/// Checks that what is kept for named snapshots is in use, and once; how many pages it has.
+/// Checks what is kept for named snapshots, and the trees that they see; how many pages are kept.
+fn check_kept(
+    snapshot: &mut ReadTransaction,
+    report: &mut CheckReport,
+) -> Result<u64, StorageError> {
+    let kept = match snapshot.kept() {
+        Ok(kept) => kept,
+        Err(error) => return found_damage(error, report).map(|()| 0),
+    };
+    if let Some((page, expected, actual)) = kept.miscounted {
+        let what = DamageKind::Count {
+            what: "kept pages of a snapshot",
+            expected,
+            actual,
+        };
+        report.damages.push(Damage::on_page(page, what));
+    }
+    let kept_pages = check_images(snapshot, &kept.images, report);
+    for name in kept.readable {
+        if let Some(Err(error)) = snapshot.at_snapshot(&name, check_past)? {
+            found_damage(error, report)?;
+        }
+    }
+    Ok(kept_pages)
+}
+
+/// Checks all trees that a named snapshot sees.
+fn check_past(then: &ReadTransaction) -> Result<(), StorageError> {
+    then.catalog().verify()?;
+    for (_, root) in then.all_trees()? {
+        check_tree(then, root)?;
+    }
+    Ok(())
+}
+
+fn found_damage(error: StorageError, report: &mut CheckReport) -> Result<(), StorageError> {
+    match error {
+        StorageError::Corrupt(damage) => {
+            report.damages.push(*damage);
+            Ok(())
+        }
+        error => Err(error),
+    }
+}
+
+/// Checks that images are in use, and each page once; how many pages they have.
 fn check_images(snapshot: &ReadTransaction, images: &[Image], report: &mut CheckReport) -> u64 {
     let mut seen = HashSet::<u64, FxBuildHasher>::default();
     let mut kept_pages = 0;

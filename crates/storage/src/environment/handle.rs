@@ -107,13 +107,15 @@ impl Environment {
     /// that it sees is kept when it is changed for the first time. Backups have it too.
     ///
     /// # Errors
-    /// [`SnapshotError::Name`], [`SnapshotError::Exists`]; see [`WriteError`].
+    /// [`SnapshotError::Name`], [`SnapshotError::Exists`], [`SnapshotError::BeingDropped`]; see
+    /// [`WriteError`].
     pub fn create_snapshot(&self, name: &str) -> Result<(), WriteError<SnapshotError>> {
         let name = name.to_owned();
         self.write(move |transaction| transaction.create_snapshot(&name))
     }
 
-    /// The named snapshot `name`, to read. Others: [`ReadTransaction::snapshots`].
+    /// The named snapshot `name`, to read; [`ReadTransaction::snapshots`] lists all. Keep the read
+    /// transaction short, as any other: see [`ReadTransaction::into_snapshot`].
     ///
     /// # Errors
     /// [`SnapshotError::Missing`], also while it is being dropped; else as for
@@ -132,12 +134,14 @@ impl Environment {
     /// # Errors
     /// [`SnapshotError::Missing`]; see [`WriteError`].
     pub fn drop_snapshot(&self, name: &str) -> Result<(), WriteError<SnapshotError>> {
+        let mut begun = None;
         loop {
             let name = name.to_owned();
             let drop_part = move |transaction: &mut WriteTransaction| {
-                transaction.drop_snapshot(&name, DROPPED_IMAGES_MAX)
+                transaction.drop_part(&name, begun, DROPPED_IMAGES_MAX)
             };
-            if self.write(drop_part)? {
+            begun = self.write(drop_part)?;
+            if begun.is_none() {
                 return Ok(());
             }
         }

@@ -390,6 +390,27 @@ impl Shared {
         self.committed_run(number, page_count, snapshot, pin)
     }
 
+    /// Transaction of the content that starts at `number`, by its header alone: nothing else is read
+    /// or validated. `None` when what is there does not say that it belongs there.
+    pub(crate) fn committed_transaction(
+        &self,
+        number: PageNumber,
+        snapshot: u64,
+        pin: &ReaderPin,
+    ) -> Result<Option<u64>, StorageError> {
+        let bytes = match self.table.find(number, snapshot, &self.frames) {
+            Location::Frame(frame) if self.frames.page_count(frame) > 0 => {
+                self.frames.published(frame, pin)
+            }
+            Location::Frame(_) => return Ok(None),
+            Location::File { .. } => self.load(number, 1, pin)?,
+        };
+        let head =
+            Page::from_bytes(&bytes[..PAGE_BYTES]).expect("frames and views are whole pages");
+        let is_right = head.number() == number;
+        Ok(is_right.then(|| head.header().transaction_id.get()))
+    }
+
     #[cold]
     fn first_touch<'a>(
         &'a self,

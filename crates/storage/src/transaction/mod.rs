@@ -13,7 +13,7 @@ mod sealed;
 mod space;
 mod write;
 
-pub(crate) use named::{Image, NAMED_TREE};
+pub(crate) use named::Image;
 pub use named::{NamedSnapshot, SnapshotError};
 pub use pages::TransactionPages;
 pub use read::ReadTransaction;

@@ -38,6 +38,12 @@ pub(super) struct DirtyPage {
 }
 
 impl DirtyPage {
+    /// Bytes of the journal that it can take, the image that a named snapshot needs included.
+    pub(super) fn bytes(&self) -> usize {
+        let images = usize::from(self.transaction_before != NOT_KEPT);
+        (1 + images) * self.page_count as usize * PAGE_BYTES
+    }
+
     /// What was done in the savepoint `inner` counts as done in the one around it.
     pub(super) fn move_outwards(&mut self, inner: u32, outer: u32) {
         for savepoint in [&mut self.saved_in, &mut self.inserted_in] {
@@ -142,7 +148,7 @@ impl TransactionPages {
     fn insert(&mut self, number: PageNumber, mut page: DirtyPage) {
         page.saved_in = self.savepoint();
         page.inserted_in = page.saved_in;
-        self.dirty_bytes += page.page_count as usize * PAGE_BYTES;
+        self.dirty_bytes += page.bytes();
         if let Some(undo) = self.undo.last_mut() {
             undo.pages.push((number, UndoPage::Inserted));
         }
@@ -170,7 +176,7 @@ impl TransactionPages {
         let Some(page) = self.dirty.remove(&number) else {
             return;
         };
-        self.dirty_bytes -= page.page_count as usize * PAGE_BYTES;
+        self.dirty_bytes -= page.bytes();
         let is_older = page.inserted_in != self.savepoint();
         match self.undo.last_mut() {
             Some(undo) if is_older => undo.pages.push((number, UndoPage::Removed(page))),

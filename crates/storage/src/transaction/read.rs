@@ -51,8 +51,22 @@ impl ReadTransaction {
     }
 
     /// Reads a named snapshot from now on, as of the transaction that was seen so far.
-    pub(super) fn go_back_to(&mut self, past: Past, catalog_root: TreeRoot, page_count: u64) {
+    /// Gives what [`ReadTransaction::return_to`] undoes it with.
+    pub(super) fn go_back_to(
+        &mut self,
+        past: Past,
+        catalog_root: TreeRoot,
+        page_count: u64,
+    ) -> (TreeRoot, u64) {
         self.past = Some(past);
+        let catalog_root = std::mem::replace(&mut self.catalog_root, catalog_root);
+        let page_count = std::mem::replace(&mut self.page_count, page_count);
+        (catalog_root, page_count)
+    }
+
+    /// Reads the transaction that was seen before the named snapshot.
+    pub(super) fn return_to(&mut self, (catalog_root, page_count): (TreeRoot, u64)) {
+        self.past = None;
         self.catalog_root = catalog_root;
         self.page_count = page_count;
     }
@@ -127,11 +141,18 @@ impl ReadTransaction {
             .map(|root| Streams::new(self, root)))
     }
 
-    /// Names and roots of all trees, by name.
+    /// Names and roots of all trees, by name, but for those of the engine.
     ///
     /// # Errors
     /// Damage of the catalog.
     pub fn trees(&self) -> Result<Vec<(String, TreeRoot)>, StorageError> {
+        let mut trees = self.all_trees()?;
+        trees.retain(|(name, _)| name != NAMED_TREE);
+        Ok(trees)
+    }
+
+    /// Names and roots of all trees, by name.
+    pub(crate) fn all_trees(&self) -> Result<Vec<(String, TreeRoot)>, StorageError> {
         let mut trees = Vec::new();
         for entry in self.catalog().iter()? {
             let (name, bytes) = entry?;

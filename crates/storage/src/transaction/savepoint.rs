@@ -7,7 +7,7 @@
 use super::pages::{DirtyPage, TransactionPages};
 use super::space::SpaceUndo;
 use crate::memory::OwnedFrame;
-use crate::page::{PAGE_BYTES, PageNumber};
+use crate::page::PageNumber;
 use crate::planted::{Planted, is_planted};
 
 /// What to do to a page to go back one step.
@@ -110,7 +110,7 @@ impl TransactionPages {
             // It may have been freed since: then nothing is left of it.
             UndoPage::Inserted => {
                 if let Some(page) = self.dirty.remove(&number) {
-                    self.dirty_bytes -= page.page_count as usize * PAGE_BYTES;
+                    self.dirty_bytes -= page.bytes();
                     self.shared.frames.release(page.frame);
                 }
             }
@@ -127,7 +127,7 @@ impl TransactionPages {
                 self.shared.frames.release(changed);
             }
             UndoPage::Removed(page) => {
-                self.dirty_bytes += page.page_count as usize * PAGE_BYTES;
+                self.dirty_bytes += page.bytes();
                 self.dirty.insert(number, page);
             }
         }

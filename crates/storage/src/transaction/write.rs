@@ -82,7 +82,7 @@ pub(super) struct OpenTree {
 #[derive(Default)]
 pub(super) struct OpenTrees {
     pub(super) trees: Vec<OpenTree>,
-    by_name: FxHashMap<String, usize>,
+    pub(super) by_name: FxHashMap<String, usize>,
     dropped: FxHashSet<String>,
 }
 
@@ -197,7 +197,7 @@ impl WriteTransaction {
         TransactionId(self.pages.snapshot + 1)
     }
 
-    /// Bytes of pages changed so far.
+    /// Bytes of pages changed so far, with the images that named snapshots need of them.
     #[must_use]
     pub fn dirty_bytes(&self) -> usize {
         self.pages.dirty_bytes
@@ -344,9 +344,14 @@ impl WriteTransaction {
             TreeKind::Fixed => FixedTreeMut::new(&mut self.pages, state).clear()?,
             TreeKind::Multi => MultiTreeMut::new(&mut self.pages, state).clear()?,
         }
+        self.mark_dropped(name);
+        Ok(true)
+    }
+
+    /// Notes that an open tree, empty now, is to leave the catalog.
+    pub(super) fn mark_dropped(&mut self, name: &str) {
         self.save_dropped();
         self.open.dropped.insert(name.to_owned());
-        Ok(true)
     }
 
     fn root(&self, name: &str, kind: TreeKind) -> Result<Option<TreeRoot>, StorageError> {
@@ -582,6 +587,9 @@ impl WriteTransaction {
         completions: Vec<Completion>,
     ) -> Result<(), (StorageError, Vec<Completion>)> {
         let shared = Arc::clone(&self.pages.shared);
+        if let Err(error) = self.finish_trees() {
+            return Err((error, completions));
+        }
         // Locked until the pipeline has the transaction: see `in_place`.
         let mut unsettled = match self.pages.long_runs.is_empty() {
             true => None,
@@ -631,22 +639,29 @@ impl WriteTransaction {
         Ok(())
     }
 
-    /// Everything that can still fail: roots, room in data file and journal, markers of pages whose
-    /// older versions in memory must not reach the data file any more. May be tried again.
+    /// Stores the roots of trees, and keeps what named snapshots see.
+    fn finish_trees(&mut self) -> Result<(), StorageError> {
+        if let Some(refusal) = self.pages.shared.refusal() {
+            return Err(refusal);
+        }
+        self.store_roots()?;
+        if self.pages.dirty_bytes > DIRTY_BYTES_MAX {
+            return Err(StorageError::Limit {
+                what: "changed bytes in one transaction",
+                max: DIRTY_BYTES_MAX as u64,
+            });
+        }
+        self.keep_for_snapshots()
+    }
+
+    /// Everything else that can fail: room in data file and journal, markers of pages whose older
+    /// versions in memory must not reach the data file any more. May be tried again.
     fn prepare_to_seal(
         &mut self,
         unsettled: Option<&mut Unsettled>,
     ) -> Result<Prepared, StorageError> {
         if let Some(refusal) = self.pages.shared.refusal() {
             return Err(refusal);
-        }
-        self.store_roots()?;
-        self.keep_for_snapshots()?;
-        if self.pages.dirty_bytes > DIRTY_BYTES_MAX {
-            return Err(StorageError::Limit {
-                what: "changed bytes in one transaction",
-                max: DIRTY_BYTES_MAX as u64,
-            });
         }
         let shared = &self.pages.shared;
         // Here, since only a flush gives journal back to a full disk. It may still want room for

@@ -17,6 +17,8 @@ pub const TREE_ROOT_BYTES: usize = 40;
 
 /// Flag of a tree whose branches hold counts.
 const COUNTED: u16 = 1;
+/// Flag of a catalog with named snapshots: whoever does not know it must not write.
+const KEEPS_PAGES: u16 = 2;
 
 /// Which structure a tree is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,7 +124,7 @@ impl TreeRoot {
             });
         }
         let flags_known = if root.kind == TreeKind::Tree as u8 {
-            COUNTED
+            COUNTED | KEEPS_PAGES
         } else {
             0
         };
@@ -139,6 +141,18 @@ impl TreeRoot {
             });
         }
         Ok(root)
+    }
+
+    /// Whether it is the root of a catalog with named snapshots.
+    #[inline]
+    pub(crate) fn keeps_pages(&self) -> bool {
+        self.flags.get() & KEEPS_PAGES != 0
+    }
+
+    pub(crate) fn set_keeps_pages(&mut self, keeps_pages: bool) {
+        let others = self.flags.get() & !KEEPS_PAGES;
+        self.flags
+            .set(others | if keeps_pages { KEEPS_PAGES } else { 0 });
     }
 
     /// The 40 bytes to store.

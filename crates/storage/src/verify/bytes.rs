@@ -59,6 +59,11 @@ impl Source {
     }
 }
 
+/// Whether the root of a catalog says that there are named snapshots.
+pub(super) fn keeps_pages(root: &[u8]) -> bool {
+    u16_at(root, 18) & 2 != 0
+}
+
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes(bytes[at..at + 2].try_into().expect("two bytes"))
 }

@@ -14,7 +14,7 @@ use jackdaw_base::hash::xxh3_64;
 use jackdaw_base::varint;
 use jackdaw_io::Vfs;
 
-use super::bytes::{Source, is_zero, u16_at, u32_at, u64_at};
+use super::bytes::{Source, is_zero, keeps_pages, u16_at, u32_at, u64_at};
 use super::meta::Slot;
 use super::{VerifyReport, damage_of_file};
 use crate::error::DamageKind;
@@ -40,6 +40,8 @@ pub(super) struct Live {
     pub(super) page_count: u64,
     /// Last transaction of the replay.
     pub(super) transaction: u64,
+    /// Whether there are named snapshots after it.
+    pub(super) keeps_pages: bool,
 }
 
 /// One change of a space map.
@@ -106,6 +108,7 @@ struct Record {
     raw_len: usize,
     codec: u8,
     page_count: u64,
+    keeps_pages: bool,
     chain: u64,
     follows_durable: bool,
 }
@@ -127,6 +130,7 @@ pub(super) fn verify(
             map_changes: BTreeMap::new(),
             page_count: meta.page_count,
             transaction: meta.synced_transaction,
+            keeps_pages: meta.keeps_pages,
         },
     };
     let mut numbers: Vec<u64> = vfs
@@ -290,6 +294,7 @@ impl Walk<'_> {
             }
             self.live.page_count = found.page_count;
             self.live.transaction = found.transaction;
+            self.live.keeps_pages = found.keeps_pages;
             self.chain = found.chain;
             offset += found.len_bytes();
         }
@@ -356,6 +361,7 @@ fn record(unit: &[u8], salt: Option<u64>) -> Option<Record> {
         raw_len: u32_at(unit, 36) as usize,
         codec: unit[40],
         page_count: u64_at(unit, 48),
+        keeps_pages: keeps_pages(&unit[56..]),
         chain: u64_at(unit, 152),
         follows_durable: u16_at(unit, 42) & FLAG_FOLLOWS_DURABLE != 0,
     })

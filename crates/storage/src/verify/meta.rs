@@ -8,7 +8,7 @@ use std::path::Path;
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_io::Vfs;
 
-use super::bytes::{Source, is_zero, u32_at, u64_at};
+use super::bytes::{Source, is_zero, keeps_pages, u32_at, u64_at};
 use super::damage_of_file;
 use crate::error::{Damage, DamageKind};
 
@@ -45,6 +45,8 @@ pub(super) struct Slot {
     pub(super) journal_chain: u64,
     pub(super) page_count: u64,
     pub(super) is_clean: bool,
+    /// Whether there are named snapshots.
+    pub(super) keeps_pages: bool,
     pub(super) salt: u64,
 }
 
@@ -128,6 +130,7 @@ fn parse(bytes: &[u8], position: u64) -> Result<Slot, DamageKind> {
         journal_chain: u64_at(bytes, 64),
         page_count: u64_at(bytes, 72),
         is_clean: u64_at(bytes, 120) & 1 != 0,
+        keeps_pages: keeps_pages(&bytes[80..]),
         salt: u64_at(bytes, 128),
     })
 }

@@ -272,13 +272,15 @@ impl Pages<'_> {
         let head = self.page(number, 1)?;
         let names_itself = head.is_some_and(|bytes| u64_at(bytes, 8) == number);
         let own_count = head.filter(|_| names_itself).map_or(1, own_page_count);
-        // What is sound by its own account is: the leaf that refers to a run here may be an image
-        // of a named snapshot, whose run has an image elsewhere.
-        let mut page_count = own_count;
-        let mut fault = self.fault(number, own_count)?;
-        if let Some(referred) =
-            referred.filter(|&referred| fault.is_some() && referred != own_count)
-        {
+        // A leaf says what is here. But it may be an image of a named snapshot, whose run has an
+        // image of its own elsewhere: then what is sound by its own account is.
+        let mut page_count = match referred {
+            Some(referred) if !self.live.keeps_pages => referred,
+            _ => own_count,
+        };
+        let mut fault = self.fault(number, page_count)?;
+        let others = referred.filter(|&referred| referred != page_count);
+        if let (Some(referred), Some(_)) = (others, &fault) {
             page_count = referred;
             fault = self.fault(number, referred)?;
         }

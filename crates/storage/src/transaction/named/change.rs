@@ -1,7 +1,7 @@
 //! Taking and dropping named snapshots, as part of a transaction.
 
 use super::record::{
-    Image, LAST_NUMBER_KEY, Snapshot, image_key, image_of_key, record_key, snapshots,
+    Image, LAST_NUMBER_KEY, NAMED_TREE, Snapshot, image_key, image_of_key, record_key, snapshots,
 };
 use crate::error::StorageError;
 use crate::page::{PageNumber, PageWrite};
@@ -11,7 +11,8 @@ use crate::tree::TreeRoot;
 /// Longest name of a snapshot.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Why a named snapshot could not be taken, read or dropped. Nothing was changed.
+/// Why a named snapshot could not be taken, read or dropped. Nothing was changed, but by an error
+/// of the engine in the middle of a transaction: that one has to be taken back.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
@@ -24,6 +25,12 @@ pub enum SnapshotError {
     /// There is one of that name.
     #[error("there is a snapshot {name:?} already: drop it first, or choose another name")]
     Exists {
+        /// The name.
+        name: String,
+    },
+    /// There is one of that name that is being dropped.
+    #[error("the snapshot {name:?} is being dropped: drop it again to complete that")]
+    BeingDropped {
         /// The name.
         name: String,
     },
@@ -54,15 +61,19 @@ impl WriteTransaction {
     /// each costs one page of the data file, and one more page written, once.
     ///
     /// # Errors
-    /// [`SnapshotError::Name`], [`SnapshotError::Exists`], or damage.
+    /// [`SnapshotError::Name`], [`SnapshotError::Exists`], [`SnapshotError::BeingDropped`], or
+    /// damage.
     pub fn create_snapshot(&mut self, name: &str) -> Result<(), SnapshotError> {
         if name.is_empty() || name.len() > NAME_BYTES_MAX {
             let len_bytes = name.len();
             return Err(SnapshotError::Name { len_bytes });
         }
-        if self.find_snapshot(name)?.is_some() {
+        if let Some(found) = self.find_snapshot(name)? {
             let name = name.to_owned();
-            return Err(SnapshotError::Exists { name });
+            return Err(match found.is_being_dropped {
+                true => SnapshotError::BeingDropped { name },
+                false => SnapshotError::Exists { name },
+            });
         }
         let snapshot = Snapshot {
             name: name.as_bytes().to_vec(),
@@ -89,9 +100,22 @@ impl WriteTransaction {
     /// # Errors
     /// [`SnapshotError::Missing`], or damage.
     pub fn drop_snapshot(&mut self, name: &str, images_max: usize) -> Result<bool, SnapshotError> {
-        let Some(mut dropped) = self.find_snapshot(name)? else {
+        Ok(self.drop_part(name, None, images_max)?.is_none())
+    }
+
+    /// As [`WriteTransaction::drop_snapshot`], of the snapshot with this number: when there is none
+    /// any more, somebody else has completed it. Gives its number while something is left.
+    pub(crate) fn drop_part(
+        &mut self,
+        name: &str,
+        begun: Option<u64>,
+        images_max: usize,
+    ) -> Result<Option<u64>, SnapshotError> {
+        let found = self.find_snapshot(name)?;
+        let Some(mut dropped) = found.filter(|found| begun.is_none_or(|it| it == found.number))
+        else {
             let name = name.to_owned();
-            return Err(SnapshotError::Missing { name });
+            return begun.map_or(Err(SnapshotError::Missing { name }), |_| Ok(None));
         };
         dropped.is_being_dropped = true;
         let Part {
@@ -117,12 +141,26 @@ impl WriteTransaction {
         if let Some(heir) = heir {
             self.change_named(|tree| tree.put(&heir.key(), heir.encode().as_ref()))?;
         }
-        dropped.dropped_up_to = rest.map_or(0, |page| page.0);
-        self.change_named(|tree| match rest {
-            None => tree.delete(&dropped.key()),
-            Some(_) => tree.put(&dropped.key(), dropped.encode().as_ref()),
-        })?;
-        Ok(rest.is_none())
+        let Some(next_page) = rest else {
+            self.change_named(|tree| tree.delete(&dropped.key()))?;
+            self.drop_named_tree_if_unused()?;
+            return Ok(None);
+        };
+        dropped.dropped_up_to = next_page.0;
+        self.change_named(|tree| tree.put(&dropped.key(), dropped.encode().as_ref()))?;
+        Ok(Some(dropped.number))
+    }
+
+    fn drop_named_tree_if_unused(&mut self) -> Result<(), StorageError> {
+        let is_used = match self.named_tree()? {
+            Some(tree) => !snapshots(&tree)?.is_empty(),
+            None => true,
+        };
+        if !is_used {
+            self.change_named(|tree| tree.clear())?;
+            self.mark_dropped(NAMED_TREE);
+        }
+        Ok(())
     }
 
     fn part_to_drop(&self, dropped: &Snapshot, images_max: usize) -> Result<Part, StorageError> {
@@ -131,7 +169,7 @@ impl WriteTransaction {
             images: Vec::new(),
             rest: None,
         };
-        let Some(tree) = self.named_tree()? else {
+        let Some(tree) = self.named_tree()?.filter(|_| dropped.kept_pages > 0) else {
             return Ok(part);
         };
         part.heir = snapshots(&tree)?
@@ -149,7 +187,7 @@ impl WriteTransaction {
                 break;
             }
             if number == dropped.number {
-                part.images.push((page, Image::decode(value)?));
+                part.images.push((page, Image::decode(value, tree.root())?));
             }
         }
         Ok(part)
@@ -161,7 +199,7 @@ impl WriteTransaction {
         };
         let value = tree.get(&record_key(name.as_bytes()))?;
         value
-            .map(|value| Snapshot::decode(name.as_bytes(), value))
+            .map(|value| Snapshot::decode(name.as_bytes(), value, tree.root()))
             .transpose()
     }
 

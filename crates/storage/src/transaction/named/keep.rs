@@ -6,8 +6,10 @@
 //! - Everything here is private to the transaction until it is sealed, so taking it back needs no
 //!   more than forgetting it.
 
-use super::record::{Image, NAMED_TREE, Snapshot, image_key, snapshots};
-use crate::error::StorageError;
+use super::record::{
+    Image, NAMED_TREE, Snapshot, image_key, image_of_key, image_prefix, snapshots,
+};
+use crate::error::{DamageKind, StorageError};
 use crate::page::{PAGE_BYTES, Page, PageHeader, PageKind, PageNumber, PageWrite};
 use crate::planted::{Planted, is_planted};
 use crate::transaction::pages::TransactionPages;
@@ -54,18 +56,12 @@ impl Keeping {
         let Ok((header, _)) = PageHeader::ref_from_prefix(content) else {
             return NOT_KEPT;
         };
-        let is_kept = self.is_seen(header)
+        let transaction = header.transaction_id.get();
+        let is_kept = transaction <= self.up_to
+            && !self.is_paused
             && header.kind != PageKind::SpaceMap as u8
             && !is_planted(Planted::NoImages);
-        if is_kept {
-            header.transaction_id.get()
-        } else {
-            NOT_KEPT
-        }
-    }
-
-    fn is_seen(&self, header: &PageHeader) -> bool {
-        !self.is_paused && header.transaction_id.get() <= self.up_to
+        if is_kept { transaction } else { NOT_KEPT }
     }
 }
 
@@ -82,12 +78,14 @@ impl TransactionPages {
         if self.dirty.get(&page).is_some_and(|dirty| dirty.is_new) {
             return Ok(false);
         }
-        let content = self.committed(page, page_count)?;
-        let Ok((header, _)) = PageHeader::ref_from_prefix(content) else {
+        // Its head alone: freeing never needed the content, which may be long, or damaged.
+        let shared = &self.shared;
+        let found = shared.committed_transaction(page, self.snapshot, &self.pin)?;
+        let Some(transaction) = found.filter(|&transaction| transaction <= self.keeping.up_to)
+        else {
             return Ok(false);
         };
-        let transaction = header.transaction_id.get();
-        if !self.keeping.is_seen(header) || is_planted(Planted::FreedImages) {
+        if is_planted(Planted::FreedImages) {
             return Ok(false);
         }
         self.keeping.freed.push(FreedRun {
@@ -119,6 +117,15 @@ impl TransactionPages {
             .collect();
         found.sort_unstable();
         found
+    }
+
+    /// Notes that a changed page has its image.
+    fn is_kept(&mut self, page: PageNumber) {
+        if let Some(dirty) = self.dirty.get_mut(&page) {
+            self.dirty_bytes -= dirty.bytes();
+            dirty.transaction_before = NOT_KEPT;
+            self.dirty_bytes += dirty.bytes();
+        }
     }
 
     /// Copies the committed content of a changed page or run to a place of its own.
@@ -156,16 +163,18 @@ impl WriteTransaction {
 
     /// The tree of named snapshots as this transaction left it.
     pub(super) fn named_tree(&self) -> Result<Option<Tree<'_, TransactionPages>>, StorageError> {
-        self.tree(NAMED_TREE)
+        let is_open = self.open.by_name.contains_key(NAMED_TREE);
+        match is_open || self.catalog.root.keeps_pages() {
+            true => self.tree(NAMED_TREE),
+            false => Ok(None),
+        }
     }
 
     /// The last snapshot that can be read and was there before this transaction.
     fn newest_snapshot(&self) -> Result<Option<Snapshot>, StorageError> {
-        let Some(tree) = self.named_tree()? else {
-            return Ok(None);
-        };
         let before = self.id().0;
-        let usable = snapshots(&tree)?
+        let usable = self
+            .all_snapshots()?
             .into_iter()
             .filter(|snapshot| !snapshot.is_being_dropped && snapshot.transaction < before);
         Ok(usable.max_by_key(|snapshot| snapshot.number))
@@ -186,7 +195,8 @@ impl WriteTransaction {
     /// completes the records of those that it took. Part of sealing, behind the storing of roots;
     /// may be called again.
     pub(in crate::transaction) fn keep_for_snapshots(&mut self) -> Result<(), StorageError> {
-        if self.named_tree()?.is_none() {
+        let is_open = self.open.by_name.contains_key(NAMED_TREE);
+        if !is_open && !self.catalog.root.keeps_pages() {
             return Ok(());
         }
         let mut newest = self.newest_snapshot()?;
@@ -207,7 +217,16 @@ impl WriteTransaction {
             // The catalog changes with that, which may be the first time since the snapshot.
             self.store_roots()?;
         }
-        self.complete_new_snapshots()
+        let all = self.all_snapshots()?;
+        self.catalog.root.set_keeps_pages(!all.is_empty());
+        self.complete_new_snapshots(all)
+    }
+
+    fn all_snapshots(&self) -> Result<Vec<Snapshot>, StorageError> {
+        match self.named_tree()? {
+            Some(tree) => snapshots(&tree),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn keep_changed(
@@ -226,9 +245,7 @@ impl WriteTransaction {
                 page_count,
             };
             self.keep_image(newest, page, image)?;
-            if let Some(dirty) = self.pages.dirty.get_mut(&page) {
-                dirty.transaction_before = NOT_KEPT;
-            }
+            self.pages.is_kept(page);
         }
         Ok(())
     }
@@ -264,24 +281,45 @@ impl WriteTransaction {
         page: PageNumber,
         image: Image,
     ) -> Result<(), StorageError> {
+        self.expect_not_kept(newest, page)?;
         let key = image_key(page, newest.number);
         self.change_named(|tree| tree.put(&key, image.encode().as_ref()))?;
         newest.kept_pages += u64::from(image.page_count);
         Ok(())
     }
 
-    /// Snapshots that this transaction took see what it leaves: only now is that known.
-    fn complete_new_snapshots(&mut self) -> Result<(), StorageError> {
+    /// Only a damaged tree refers to a page that was freed, or twice to one.
+    fn expect_not_kept(&self, newest: &Snapshot, page: PageNumber) -> Result<(), StorageError> {
         let Some(tree) = self.named_tree()? else {
             return Ok(());
         };
-        let (id, all) = (self.id().0, snapshots(&tree)?);
+        for entry in tree.prefix(&image_prefix(page))? {
+            let (key, value) = entry?;
+            let is_in_place = Image::decode(value, tree.root())?.place == page;
+            let number = image_of_key(&key.to_vec()).map(|(_, number)| number);
+            if is_in_place || number == Some(newest.number) {
+                let what = DamageKind::Pointer {
+                    what: "a page kept twice",
+                    target: page.0,
+                };
+                return Err(StorageError::corrupt_page(page, what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Snapshots that this transaction took see what it leaves: only now is that known.
+    fn complete_new_snapshots(&mut self, all: Vec<Snapshot>) -> Result<(), StorageError> {
+        let id = self.id().0;
+        let root_before = self.catalog.root;
         for mut snapshot in all.into_iter().filter(|new| new.transaction == id) {
+            // As any other catalog that is read; only the one of now leads writers.
             snapshot.catalog_root = self.catalog.root;
             snapshot.page_count = self.pages.page_count;
-            // A value of the same length in a page that was changed already: no root moves.
             self.change_named(|tree| tree.put(&snapshot.key(), snapshot.encode().as_ref()))?;
         }
+        // A value of the same length, in a page that was changed already: no root moved.
+        debug_assert_eq!(root_before, self.catalog.root);
         Ok(())
     }
 }

@@ -23,5 +23,6 @@ mod record;
 pub use change::SnapshotError;
 pub(super) use keep::{Keeping, NOT_KEPT};
 pub(super) use past::Past;
+pub(crate) use record::Image;
+pub(super) use record::NAMED_TREE;
 pub use record::NamedSnapshot;
-pub(crate) use record::{Image, NAMED_TREE};

@@ -88,8 +88,13 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(super) fn decode(name: &[u8], value: &[u8]) -> Result<Snapshot, StorageError> {
-        let damage = |what| StorageError::corrupt_page(PageNumber::NONE, what);
+    /// The snapshot of a record in `tree`.
+    pub(super) fn decode(
+        name: &[u8],
+        value: &[u8],
+        tree: &TreeRoot,
+    ) -> Result<Snapshot, StorageError> {
+        let damage = |what| damage(tree, what);
         let record = SnapshotRecord::ref_from_bytes(value)
             .ok()
             .filter(|record| record.version == VERSION && record.flags & !BEING_DROPPED == 0)
@@ -143,12 +148,13 @@ impl Snapshot {
 }
 
 impl Image {
-    pub(super) fn decode(value: &[u8]) -> Result<Image, StorageError> {
+    /// The image of a record in `tree`.
+    pub(super) fn decode(value: &[u8], tree: &TreeRoot) -> Result<Image, StorageError> {
         let record = ImageRecord::ref_from_bytes(value).map_err(|_| {
             let what = DamageKind::Encoding {
                 what: "where a page of a named snapshot is",
             };
-            StorageError::corrupt_page(PageNumber::NONE, what)
+            damage(tree, what)
         })?;
         Ok(Image {
             place: PageNumber(record.place.get()),
@@ -168,6 +174,11 @@ impl Image {
     }
 }
 
+#[cold]
+fn damage(tree: &TreeRoot, what: DamageKind) -> StorageError {
+    StorageError::corrupt_page(tree.root_page().unwrap_or(PageNumber::NONE), what)
+}
+
 pub(super) fn record_key(name: &[u8]) -> Vec<u8> {
     [&[RECORD_PREFIX], name].concat()
 }
@@ -178,6 +189,13 @@ pub(super) fn image_key(page: PageNumber, number: u64) -> [u8; 17] {
     key[1..9].copy_from_slice(&page.0.to_be_bytes());
     key[9..].copy_from_slice(&number.to_be_bytes());
     key
+}
+
+/// What the keys of all images of a page begin with.
+pub(super) fn image_prefix(page: PageNumber) -> [u8; 9] {
+    let mut prefix = [IMAGE_PREFIX; 9];
+    prefix[1..].copy_from_slice(&page.0.to_be_bytes());
+    prefix
 }
 
 /// Page and number of the snapshot in a key of an image.
@@ -199,17 +217,27 @@ pub(super) fn snapshots<P: PageRead + ?Sized>(
     entries
         .map(|entry| {
             let (key, value) = entry?;
-            Snapshot::decode(&key.to_vec()[1..], value)
+            Snapshot::decode(&key.to_vec()[1..], value, tree.root())
         })
         .collect()
 }
 
-/// All images, by page, with the number of their snapshots.
-pub(crate) fn images<'t, P: PageRead + ?Sized>(
+/// All images, by page, with the number of the snapshot that each is kept under.
+pub(super) fn images<'t, P: PageRead + ?Sized>(
     tree: &Tree<'t, P>,
-) -> Result<impl Iterator<Item = Result<Image, StorageError>> + use<'t, P>, StorageError> {
+) -> Result<impl Iterator<Item = Result<(u64, Image), StorageError>> + use<'t, P>, StorageError> {
+    let root = *tree.root();
     let entries = tree.prefix(&[IMAGE_PREFIX])?;
-    Ok(entries.map(|entry| Image::decode(entry?.1)))
+    Ok(entries.map(move |entry| {
+        let (key, value) = entry?;
+        let (_, number) = image_of_key(&key.to_vec()).ok_or_else(|| {
+            let what = DamageKind::Encoding {
+                what: "the key of a kept page",
+            };
+            damage(&root, what)
+        })?;
+        Ok((number, Image::decode(value, &root)?))
+    }))
 }
 
 #[cfg(all(test, not(loom)))]
