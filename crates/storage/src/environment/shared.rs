@@ -390,8 +390,8 @@ impl Shared {
         self.committed_run(number, page_count, snapshot, pin)
     }
 
-    /// Transaction of the content that starts at `number`, by its header alone: nothing else is read
-    /// or validated. `None` when what is there does not say that it belongs there.
+    /// Transaction of the content that starts at `number`, by its header alone: nothing else is
+    /// read or validated. `None` when what is there does not say that it belongs there.
     pub(crate) fn committed_transaction(
         &self,
         number: PageNumber,
