@@ -18,6 +18,7 @@ use crate::commands::import::ImportArguments;
 use crate::commands::query::QueryArguments;
 use crate::commands::serve::ServeArguments;
 use crate::commands::setup::SetupArguments;
+use crate::commands::snapshot::SnapshotCommand;
 
 /// A transactional document database in one file.
 ///
@@ -75,6 +76,9 @@ pub(crate) enum Command {
     Backup(BackupArguments),
     /// Make a data directory from a backup, as of its end or of a time.
     Restore(RestoreArguments),
+    /// Keep states of a database readable by name, list and drop them.
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
     /// Rewrite the files of databases without free space, so that they take less of the disk.
     Compact(CompactArguments),
     /// Make and change keys of encrypted data.

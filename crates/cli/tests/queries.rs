@@ -50,6 +50,38 @@ fn rows_come_in_every_format() {
 }
 
 #[test]
+fn a_snapshot_is_taken_listed_asked_and_dropped() {
+    let directory = TestDirectory::new();
+    let data = directory.text("data");
+    let archive = directory.file("a.tar", demo_archive(30));
+    import("freedb", &archive, &data, &[]).ok();
+    let snapshot = |arguments: &[&str]| {
+        let place = ["--database", "music", "--data", &data];
+        jackdaw(&[&["snapshot"], arguments, &place].concat())
+    };
+    assert_eq!(snapshot(&["list"]).ok().out, "no snapshots\n");
+    snapshot(&["take", "early"]).ok();
+    let archive = directory.file("b.tar", demo_archive(80));
+    import("freedb", &archive, &data, &[]).ok();
+    let rows = |more: &[&str]| {
+        let text = ["from Albums select Title", "--format", "ndjson"];
+        query(&data, &[&text, more].concat())
+            .ok()
+            .out
+            .lines()
+            .count()
+    };
+    assert_eq!((rows(&[]), rows(&["--snapshot", "early"])), (80, 30));
+    let listed = snapshot(&["list"]).ok();
+    assert!(listed.out.starts_with("early: taken 2"), "{listed:#?}");
+    let again = snapshot(&["take", "early"]);
+    assert!(again.err.contains("there is a snapshot"), "{again:#?}");
+    snapshot(&["drop", "early"]).ok();
+    let missing = query(&data, &["from Albums", "--snapshot", "early"]);
+    assert!(missing.err.contains("there is no snapshot"), "{missing:#?}");
+}
+
+#[test]
 fn explanations_are_printed_as_text() {
     let directory = TestDirectory::new();
     let data = directory.text("data");

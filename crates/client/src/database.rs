@@ -212,7 +212,7 @@ impl DatabaseClient {
     /// # Errors
     /// As [`DatabaseClient::query`].
     pub fn query_text(&self, query: &Query) -> Result<Option<String>, ClientError> {
-        let path = format!("{}/queries", self.base);
+        let path = format!("{}/queries?{}", self.base, query.url_parameters());
         let body = query.body();
         let call = Call {
             body: Some(body.as_bytes()),
@@ -249,7 +249,8 @@ impl DatabaseClient {
         query: &Query,
         sink: impl FnMut(&str) -> ControlFlow<()>,
     ) -> Result<u64, ClientError> {
-        let path = format!("{}/streams/queries?format=jsonl", self.base);
+        let parameters = query.url_parameters();
+        let path = format!("{}/streams/queries?format=jsonl&{parameters}", self.base);
         let body = query.body();
         let call = Call {
             body: Some(body.as_bytes()),

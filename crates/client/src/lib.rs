@@ -12,6 +12,7 @@ mod error;
 mod exchange;
 mod query;
 mod server;
+mod snapshots;
 mod transport;
 
 pub use batch::Batch;
@@ -20,3 +21,4 @@ pub use error::ClientError;
 pub use exchange::{ExchangeValue, Exchanged};
 pub use query::{Query, QueryReply};
 pub use server::Client;
+pub use snapshots::SnapshotInfo;

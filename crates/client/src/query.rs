@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::transport::encode;
+
 /// A query to be run with `DatabaseClient::query`.
 #[derive(Clone, Debug)]
 pub struct Query {
@@ -13,6 +15,7 @@ pub struct Query {
     start: Option<u64>,
     page_size: Option<u64>,
     wait: Option<Duration>,
+    snapshot: Option<String>,
 }
 
 /// The answer to a query.
@@ -48,6 +51,7 @@ impl Query {
             start: None,
             page_size: None,
             wait: None,
+            snapshot: None,
         }
     }
 
@@ -71,6 +75,19 @@ impl Query {
     pub fn wait_for_fresh(mut self, timeout: Duration) -> Query {
         self.wait = Some(timeout);
         self
+    }
+
+    /// Asks the documents of a snapshot instead of those of now. No index helps then.
+    #[must_use]
+    pub fn at_snapshot(mut self, name: impl Into<String>) -> Query {
+        self.snapshot = Some(name.into());
+        self
+    }
+
+    /// What the URL says besides the path, without the question mark.
+    pub(crate) fn url_parameters(&self) -> String {
+        let snapshot = self.snapshot.as_deref();
+        snapshot.map_or(String::new(), |name| format!("snapshot={}", encode(name)))
     }
 
     pub(crate) fn body(&self) -> String {

@@ -12,6 +12,7 @@ pub(crate) mod import;
 pub(crate) mod query;
 pub(crate) mod serve;
 pub(crate) mod setup;
+pub(crate) mod snapshot;
 mod target;
 mod warm_up;
 
@@ -45,6 +46,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Check(arguments) => return Ok(check::run(&arguments, disk())),
         Command::Backup(arguments) => backup::back_up(&arguments, &disk()?)?,
         Command::Restore(arguments) => backup::restore(&arguments, &disk()?)?,
+        Command::Snapshot(command) => snapshot::run(&command, &disk()?)?,
         Command::Compact(arguments) => compact::run(&arguments, &disk()?)?,
         Command::Encryption(command) => encryption::run(&command, &encryption)?,
         Command::Doctor(arguments) => return Ok(doctor::run(&arguments)),

@@ -35,6 +35,9 @@ pub(crate) struct QueryArguments {
     /// The value of $NAME in the query: JSON, or a text as it is.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parse_parameter)]
     parameters: Vec<(String, serde_json::Value)>,
+    /// Ask the documents of this snapshot instead of those of now; see `jackdaw snapshot`.
+    #[arg(long, value_name = "NAME")]
+    snapshot: Option<String>,
     /// Most rows to fetch; `limit` in the query works as well.
     #[arg(long, value_name = "N", default_value_t = 1000)]
     rows: u64,
@@ -80,6 +83,7 @@ pub(crate) fn run(arguments: &QueryArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
                 parameters: Some(parameters.document()),
                 page_size: Some(arguments.rows),
                 wait: Some(INDEX_WAIT),
+                snapshot: arguments.snapshot.as_deref(),
                 ..QueryRequest::default()
             };
             ask(&local.database, &request)?
@@ -174,6 +178,9 @@ fn parameter_object(parameters: &[(String, serde_json::Value)]) -> anyhow::Resul
 fn ask_server(url: &str, name: &str, arguments: &QueryArguments) -> anyhow::Result<Answer> {
     let database = remote(url, name)?;
     let mut query = jackdaw_client::Query::new(arguments.text.clone()).page(0, arguments.rows);
+    if let Some(name) = &arguments.snapshot {
+        query = query.at_snapshot(name);
+    }
     for (name, value) in &arguments.parameters {
         query = query.parameter(name, value.clone());
     }
