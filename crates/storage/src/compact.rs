@@ -52,7 +52,8 @@ pub enum CompactError {
     Storage(#[from] StorageError),
     /// Named snapshots stand in the way: their pages would have to move with the others.
     #[error(
-        "the environment has {count} named snapshots, {first:?} among them: drop them with `jackdaw snapshot drop`, then compact"
+        "the environment has {count} named snapshots, {first:?} among them: drop them with \
+         `jackdaw snapshot drop`, then compact"
     )]
     Snapshots {
         /// How many there are.
