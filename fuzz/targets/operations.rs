@@ -1,6 +1,6 @@
 //! Operations chosen by the input, against a map: puts, deletes, ranges of transactions that are
-//! kept or dropped, savepoints, flushes, reopenings and power losses. An odd first byte makes the
-//! tree a counted one, whose ranks are compared too.
+//! kept or dropped, savepoints, flushes, reopenings, power losses, and named snapshots, taken and
+//! dropped. An odd first byte makes the tree a counted one, whose ranks are compared too.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use jackdaw_io::Vfs;
 use jackdaw_sim::{CrashChoice, SimVfs};
-use jackdaw_storage::{CheckLevel, Environment, Options, WriteTransaction};
+use jackdaw_storage::{CheckLevel, Environment, Options, ReadTransaction, WriteTransaction};
 use libfuzzer_sys::fuzz_target;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -55,10 +55,26 @@ fn change(
     }
 }
 
+fn compare(reader: &ReadTransaction, is_counted: bool, model: &Model) {
+    let mut found = Model::new();
+    if let Some(tree) = reader.tree("t").expect("sound pages") {
+        for entry in tree.iter().expect("sound pages") {
+            let (key, value) = entry.expect("sound pages");
+            if is_counted {
+                let rank = tree.rank(&key.to_vec()).expect("sound pages");
+                assert_eq!(rank, found.len() as u64);
+            }
+            found.insert(key.to_vec(), value.to_vec());
+        }
+    }
+    assert!(found == *model, "the content is not that of the map");
+}
+
 fuzz_target!(|input: &[u8]| {
     let mut vfs = SimVfs::new(3);
     let mut environment = open(&vfs);
     let mut model = Model::new();
+    let mut snapshots = BTreeMap::<String, Model>::new();
     let Some((&first, mut rest)) = input.split_first() else {
         return;
     };
@@ -98,23 +114,29 @@ fuzz_target!(|input: &[u8]| {
                 drop(environment);
                 environment = open(&vfs);
             }
+            3 => {
+                let name = (count / 64).to_string();
+                let taken = environment.create_snapshot(&name);
+                assert_eq!(taken.is_ok(), !snapshots.contains_key(&name));
+                snapshots.entry(name).or_insert_with(|| model.clone());
+            }
+            4 => {
+                let name = (count / 64).to_string();
+                let dropped = environment.drop_snapshot(&name);
+                assert_eq!(dropped.is_ok(), snapshots.remove(&name).is_some());
+            }
             _ => {}
         }
     }
-    let reader = environment.read().expect("a free slot");
-    let mut found = Model::new();
-    if let Some(tree) = reader.tree("t").expect("sound pages") {
-        for entry in tree.iter().expect("sound pages") {
-            let (key, value) = entry.expect("sound pages");
-            if is_counted {
-                let rank = tree.rank(&key.to_vec()).expect("sound pages");
-                assert_eq!(rank, found.len() as u64);
-            }
-            found.insert(key.to_vec(), value.to_vec());
-        }
+    compare(
+        &environment.read().expect("a free slot"),
+        is_counted,
+        &model,
+    );
+    for (name, model) in &snapshots {
+        let then = environment.read_snapshot(name).expect("it was taken");
+        compare(&then, is_counted, model);
     }
-    assert!(found == model, "the content is not that of the map");
-    drop(reader);
     let report = environment.check(CheckLevel::Full).expect("looks");
     assert!(report.damages.is_empty(), "{:?}", report.damages);
 });
