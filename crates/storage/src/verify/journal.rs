@@ -91,6 +91,8 @@ struct Walk<'a> {
     meta: &'a Slot,
     live: Live,
     chain: u64,
+    /// File and start of the last record, if other bytes than zeros are behind it.
+    not_filled_up: Option<(String, u64)>,
 }
 
 struct FileHeader {
@@ -125,6 +127,7 @@ pub(super) fn verify(
         directory: &directory,
         meta,
         chain: meta.journal_chain,
+        not_filled_up: None,
         live: Live {
             pending: BTreeSet::new(),
             map_changes: BTreeMap::new(),
@@ -201,7 +204,7 @@ impl Walk<'_> {
         if is_at_end {
             return Ok(true);
         }
-        let end = self.live_records(&mut source, position, header.salt, report)?;
+        let end = self.live_records(&file, &mut source, position, header.salt, report)?;
         if self.find_later(&mut source, end, true)?.is_some() {
             let what = DamageKind::Record { offset: end };
             report.damages.push(damage_of_file(&file, what));
@@ -245,7 +248,8 @@ impl Walk<'_> {
             let follows = chain.is_none_or(|chain| {
                 found.previous_chain == chain && found.transaction == transaction.wrapping_add(1)
             });
-            let is_sound = payload(source, offset, &found, header.salt)?.is_some();
+            let payload = payload(source, offset, &found, header.salt)?;
+            let is_sound = payload.is_some_and(|payload| payload.is_filled_up);
             if !is_sound || !follows {
                 let what = DamageKind::Record { offset };
                 report.damages.push(damage_of_file(file, what));
@@ -269,6 +273,7 @@ impl Walk<'_> {
     /// Records that would be replayed from `offset` on; where they end.
     fn live_records(
         &mut self,
+        file: &str,
         source: &mut Source,
         mut offset: u64,
         salt: u64,
@@ -289,8 +294,18 @@ impl Walk<'_> {
                 return Ok(offset);
             };
             report.records += 1;
-            if note_pages(&payload, &mut self.live).is_none() {
+            if note_pages(&payload.bytes, &mut self.live).is_none() {
                 return Ok(offset);
+            }
+            // A torn write may have lost the zeros behind a record, but not a durable one.
+            if let Some((file, offset)) = self.not_filled_up.take()
+                && found.follows_durable
+            {
+                let what = DamageKind::Record { offset };
+                report.damages.push(damage_of_file(&file, what));
+            }
+            if !payload.is_filled_up {
+                self.not_filled_up = Some((file.to_owned(), offset));
             }
             self.live.page_count = found.page_count;
             self.live.transaction = found.transaction;
@@ -367,13 +382,21 @@ fn record(unit: &[u8], salt: Option<u64>) -> Option<Record> {
     })
 }
 
-/// The payload of a record, decompressed; `None` when it is not what was written.
+/// What a record holds.
+struct Payload {
+    /// Decompressed.
+    bytes: Vec<u8>,
+    /// Whether zeros follow up to the next multiple of a unit.
+    is_filled_up: bool,
+}
+
+/// The payload of a record; `None` when it is not what was written.
 fn payload(
     source: &mut Source,
     offset: u64,
     record: &Record,
     salt: u64,
-) -> io::Result<Option<Vec<u8>>> {
+) -> io::Result<Option<Payload>> {
     let end = RECORD_HEADER_BYTES + record.stored_len;
     let len_bytes = end.next_multiple_of(UNIT);
     let Some(bytes) = source.read(offset, len_bytes)? else {
@@ -381,17 +404,21 @@ fn payload(
     };
     let stored = &bytes[RECORD_HEADER_BYTES..end];
     let is_sound = xxh3_64(stored, salt ^ record.transaction) == record.payload_hash
-        && is_zero(&bytes[end..])
         && record.raw_len <= RAW_BYTES_MAX;
     if !is_sound {
         return Ok(None);
     }
-    Ok(match record.codec {
+    let is_filled_up = is_zero(&bytes[end..]);
+    let unpacked = match record.codec {
         0 => Some(stored.to_vec()),
         1 => lz4_flex::block::decompress(stored, record.raw_len).ok(),
         2 => pieces(stored, record.raw_len),
         _ => None,
-    })
+    };
+    Ok(unpacked.map(|bytes| Payload {
+        bytes,
+        is_filled_up,
+    }))
 }
 
 /// The payload of a record that was compressed in pieces.
