@@ -31,6 +31,24 @@ pub struct RedisConfig {
     pub databases: u16,
     /// Clients that may be connected at once.
     pub clients_max: usize,
+    /// Bytes that commands and replies of all clients may take together while they come and wait,
+    /// without the first 64 KiB of each.
+    pub clients_bytes_max: usize,
+}
+
+/// Part of the memory that commands and replies of clients may take.
+const CLIENTS_PART_OF_MEMORY: u64 = 8;
+/// The least that they may take, however little memory there is.
+const CLIENTS_BYTES_MIN: usize = 8 << 20;
+
+impl RedisConfig {
+    /// Bounds commands and replies by the memory that the server may take.
+    #[must_use]
+    pub fn for_memory(mut self, memory_bytes: u64) -> RedisConfig {
+        let part = usize::try_from(memory_bytes / CLIENTS_PART_OF_MEMORY).unwrap_or(usize::MAX);
+        self.clients_bytes_max = part.max(CLIENTS_BYTES_MIN).min(self.clients_bytes_max);
+        self
+    }
 }
 
 impl Default for RedisConfig {
@@ -44,6 +62,7 @@ impl Default for RedisConfig {
             threads: 2,
             databases: 16,
             clients_max: 10_000,
+            clients_bytes_max: 8 << 30,
         }
     }
 }
@@ -59,6 +78,7 @@ pub(crate) struct Settings {
     output_bytes_max: AtomicUsize,
     listener_bytes_max: AtomicUsize,
     clients_max: AtomicUsize,
+    clients_bytes_max: AtomicUsize,
     timeout_seconds: AtomicU64,
     /// Microseconds from which a command is slow; negative is never.
     slow_micros: AtomicI64,
@@ -115,6 +135,7 @@ impl Settings {
             output_bytes_max: AtomicUsize::new(1 << 30),
             listener_bytes_max: AtomicUsize::new(32 << 20),
             clients_max: AtomicUsize::new(config.clients_max),
+            clients_bytes_max: AtomicUsize::new(config.clients_bytes_max),
             timeout_seconds: AtomicU64::new(0),
             slow_micros: AtomicI64::new(10_000),
             slow_max: AtomicUsize::new(128),
@@ -155,6 +176,11 @@ impl Settings {
 
     pub(crate) fn clients_max(&self) -> usize {
         self.clients_max.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that commands and replies of all clients may take together.
+    pub(crate) fn clients_bytes_max(&self) -> usize {
+        self.clients_bytes_max.load(Ordering::Relaxed)
     }
 
     pub(crate) fn timeout_seconds(&self) -> u64 {
@@ -202,6 +228,7 @@ impl Settings {
             ),
             ("maxclients", self.clients_max().to_string()),
             ("maxmemory", self.memory().to_string()),
+            ("maxmemory-clients", self.clients_bytes_max().to_string()),
             ("maxmemory-policy", self.policy().name().to_owned()),
             ("proto-max-bulk-len", self.bulk_bytes_max().to_string()),
             ("requirepass", self.password().unwrap_or_default()),
@@ -225,6 +252,11 @@ impl Settings {
             "maxmemory" => {
                 let bytes = parse_bytes(value).ok_or("argument must be a memory value")?;
                 self.memory.store(bytes, Ordering::Relaxed);
+            }
+            "maxmemory-clients" => {
+                let allowed = parse_bytes(value).filter(|bytes| *bytes >= CLIENTS_BYTES_MIN);
+                let bytes = allowed.ok_or("argument must be a memory value from 8mb on")?;
+                self.clients_bytes_max.store(bytes, Ordering::Relaxed);
             }
             "maxmemory-policy" => {
                 let policy = EvictionPolicy::named(value).ok_or_else(|| {

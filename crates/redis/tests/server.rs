@@ -151,6 +151,59 @@ fn the_number_of_clients_is_limited() {
     assert!(third.is_closed());
 }
 
+/// A `SET` of so many bytes of which the last are still to come.
+fn begun(len_bytes: usize, missing: usize) -> Vec<u8> {
+    let head = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${len_bytes}\r\n");
+    [head.into_bytes(), vec![b'v'; len_bytes - missing]].concat()
+}
+
+#[test]
+fn commands_of_all_clients_share_their_memory() {
+    let mut config = config();
+    config.clients_bytes_max = 4 << 20;
+    config.threads = 1;
+    let server = start(&config);
+    let mut first = Client::connect(&server);
+    first.send_bytes(&begun(1 << 20, 1));
+    // A second one that needs more than is left is told so, and closed.
+    let mut second = Client::connect(&server);
+    second.try_send_bytes(&begun(8 << 20, 1));
+    let told = second.try_reply();
+    assert!(told.is_none_or(|told| told.contains("maxmemory-clients")));
+    // The first goes on, and gives its memory back.
+    first.send_bytes(b"v\r\n");
+    assert_eq!(first.reply(), "OK");
+    for _ in 0..8 {
+        let mut next = Client::connect(&server);
+        next.send_bytes(&begun(1 << 20, 0));
+        next.send_bytes(b"\r\n");
+        assert_eq!(next.reply(), "OK");
+    }
+    // So does a transaction that is being collected.
+    first.run("MULTI");
+    let value = vec![b'v'; 512 << 10];
+    let mut queued = 0;
+    while queued < 16 && first.try_run_words(&[b"SET", b"k", &value]).as_deref() == Some("QUEUED") {
+        queued += 1;
+    }
+    assert!((2..10).contains(&queued), "{queued}");
+    assert_eq!(Client::connect(&server).run("PING"), "PONG");
+}
+
+#[test]
+fn few_bytes_cannot_ask_for_more_than_the_budget() {
+    let mut config = config();
+    config.memory_bytes = 1 << 20;
+    let server = start(&config);
+    let mut client = Client::connect(&server);
+    for command in ["SETRANGE k 536870911 x", "SETBIT k 4294967295 1"] {
+        let reply = client.run(command);
+        assert!(reply.starts_with("(error) OOM"), "{command}: {reply}");
+    }
+    assert_eq!(client.run("GETBIT k 4294967295"), "0");
+    assert_eq!(client.run("SETRANGE k 1000 x"), "1001");
+}
+
 #[test]
 fn memory_stays_within_its_budget() {
     let mut config = config();

@@ -108,7 +108,7 @@ fn start_redis(
     let Some(listen) = arguments.redis else {
         return Ok(None);
     };
-    let mut config = RedisConfig::default();
+    let mut config = RedisConfig::default().for_memory(memory_bytes());
     config.listen = listen;
     config.password.clone_from(&arguments.redis_password);
     config.memory_bytes = arguments.redis_memory.unwrap_or(0);

@@ -56,6 +56,7 @@ fn place(call: &Call<'_>, position: usize) -> Result<(usize, u8), Failure> {
 
 fn set_bit(call: &mut Call<'_>, shard: &mut Shard) -> Outcome {
     let (byte, shift) = place(call, 2)?;
+    call.check_growth(byte + 1)?;
     let value = match call.args[3] {
         b"0" => 0,
         b"1" => 1,

@@ -84,6 +84,16 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
+    /// That a string may grow to this length: it is allowed, and alone within the budget of keys.
+    /// The budget is looked at before a command runs, and few bytes may ask for much.
+    pub(crate) fn check_growth(&self, len: usize) -> Result<(), Failure> {
+        let budget = self.shared.settings.memory();
+        if budget > 0 && len > budget {
+            return Err(Failure::OutOfMemory);
+        }
+        self.check_length(len)
+    }
+
     /// The moment that an argument names, in Unix milliseconds.
     pub(crate) fn moment(&self, position: usize, unit: TimeUnit) -> Result<i64, Failure> {
         let value = self.integer(position)?;

@@ -389,7 +389,7 @@ fn append(call: &mut Call<'_>, shard: &mut Shard) -> Outcome {
     };
     let text = entry.text().ok_or(Failure::WrongType)?;
     let len = text.len() + tail.len();
-    call.check_length(len)?;
+    call.check_growth(len)?;
     if len <= SHORT_STRING_BYTES_MAX {
         let (joined, expiry) = ([text, tail].concat(), entry.expiry());
         shard.set_text(&key, &joined, expiry, call.now);
@@ -419,7 +419,7 @@ fn set_range(call: &mut Call<'_>, shard: &mut Shard) -> Outcome {
     let end = offset
         .checked_add(value.len())
         .ok_or(Failure::StringLength)?;
-    call.check_length(end)?;
+    call.check_growth(end)?;
     let len = shard.edit_text(&key, call.now, |text| {
         if text.len() < end {
             text.resize(end, 0);

@@ -4,8 +4,11 @@
 //! - Replies leave in the order of the commands, and not before what they rest on is durable.
 //! - While a client waits for keys, or for its replies to be durable or read, nothing more of it is
 //!   run: its bytes wait in the socket.
+//! - What all connections hold beyond `KEPT_BYTES` each is counted, and has a limit: one that needs
+//!   more than is left is closed.
 
 use std::io::{self, Read, Write};
+use std::sync::atomic::Ordering;
 
 use mio::net::TcpStream;
 
@@ -16,10 +19,14 @@ use crate::shared::Shared;
 
 /// Replies that may wait before no more commands of the client are run.
 const OUTPUT_PAUSE_BYTES: usize = 1 << 20;
-/// A buffer that grew beyond this is given back when it is empty.
+/// A buffer that grew beyond this is given back when it is empty; what is below is not counted.
 const KEPT_BYTES: usize = 64 << 10;
 /// Reads of one connection before others have their turn.
 const READS_AT_ONCE: usize = 16;
+
+/// What a client is told whose commands or replies do not fit in beside those of the others.
+const TOO_MUCH: &[u8] = b"-ERR commands and replies of all clients take the memory there is for \
+    them (maxmemory-clients): send smaller ones, or try again later\r\n";
 
 /// What a loop lends to the connection it serves.
 pub(super) struct Bench<'a> {
@@ -49,6 +56,8 @@ pub(super) struct Connection {
     input: Vec<u8>,
     output: Vec<u8>,
     written: usize,
+    /// What this connection counts for among [`Shared::clients_bytes`].
+    counted: usize,
     /// The group of the journal that has to be durable before `output` may leave.
     gate: Option<u64>,
     /// The socket may have more to read.
@@ -68,6 +77,7 @@ impl Connection {
             input: Vec::new(),
             output: Vec::new(),
             written: 0,
+            counted: 0,
             gate: None,
             is_readable: false,
             is_ended: false,
@@ -113,6 +123,38 @@ impl Connection {
     /// The group that replies wait for.
     pub(super) fn gate(&self) -> Option<u64> {
         self.gate
+    }
+
+    /// Counts what the connection holds by now; closes one that wants more than is left for all.
+    pub(super) fn weigh(&mut self, shared: &Shared) -> Next {
+        let queued = self.session.transaction.as_ref().map_or(0, |t| t.bytes);
+        let held = self.input.capacity() + self.output.capacity() + queued;
+        let held = held.saturating_sub(KEPT_BYTES);
+        if held == self.counted {
+            return Next::Wait;
+        }
+        let is_more = held > self.counted;
+        let others = shared
+            .clients_bytes
+            .fetch_add(held.wrapping_sub(self.counted), Ordering::Relaxed)
+            .wrapping_sub(self.counted);
+        self.counted = held;
+        if !is_more || others.saturating_add(held) <= shared.settings.clients_bytes_max() {
+            return Next::Wait;
+        }
+        if self.output.is_empty() && self.gate.is_none() {
+            // Whether the client hears of it or not, it is closed.
+            drop(write_some(&mut self.stream, TOO_MUCH));
+        }
+        Next::Close
+    }
+
+    /// Counts for nothing any more.
+    pub(super) fn leave(&mut self, shared: &Shared) {
+        shared
+            .clients_bytes
+            .fetch_sub(self.counted, Ordering::Relaxed);
+        self.counted = 0;
     }
 
     /// Runs what came, reads more, until nothing is left or the client has to wait.
@@ -249,7 +291,6 @@ impl Connection {
     }
 
     fn note(&self, shared: &Shared) {
-        use std::sync::atomic::Ordering;
         let info = &self.session.info;
         info.last_used.store(shared.now(), Ordering::Relaxed);
         if self.session.blocked.is_some() || self.session.transaction.is_some() {

@@ -192,6 +192,10 @@ impl EventLoop {
             out: &mut self.out,
         };
         let next = work(connection, &mut bench);
+        let next = match connection.weigh(&self.shared) {
+            Next::Close => Next::Close,
+            _ => next,
+        };
         if connection.gate().is_some() && !was_gated {
             self.gated.push(slot);
         }
@@ -270,6 +274,7 @@ impl EventLoop {
             return;
         };
         let mut connection = connection;
+        connection.leave(&self.shared);
         // Closing the socket takes it out of the poll, too.
         let _ = self.poll.registry().deregister(&mut connection.stream);
         let session = &mut connection.session;

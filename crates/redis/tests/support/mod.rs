@@ -22,6 +22,17 @@ pub(crate) fn start(config: &RedisConfig) -> RedisServer {
     RedisServer::start(config).expect("the server starts")
 }
 
+/// A command as bytes.
+fn framed(words: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        bytes.extend_from_slice(word);
+        bytes.extend_from_slice(b"\r\n");
+    }
+    bytes
+}
+
 /// A connection.
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
@@ -50,13 +61,7 @@ impl Client {
     }
 
     pub(crate) fn send_words(&mut self, words: &[&[u8]]) {
-        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words {
-            bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            bytes.extend_from_slice(word);
-            bytes.extend_from_slice(b"\r\n");
-        }
-        self.send_bytes(&bytes);
+        self.send_bytes(&framed(words));
     }
 
     pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
@@ -64,6 +69,25 @@ impl Client {
             .get_mut()
             .write_all(bytes)
             .expect("the server reads");
+    }
+
+    /// Sends as much as a server takes that may close the connection meanwhile.
+    pub(crate) fn try_send_bytes(&mut self, bytes: &[u8]) {
+        drop(self.stream.get_mut().write_all(bytes));
+    }
+
+    /// The line of a reply, unless the connection was closed.
+    pub(crate) fn try_reply(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = self.stream.read_line(&mut line);
+        read.is_ok_and(|len| len > 1)
+            .then(|| line.trim_end()[1..].to_owned())
+    }
+
+    /// A command and the line of its reply, unless the connection was closed.
+    pub(crate) fn try_run_words(&mut self, words: &[&[u8]]) -> Option<String> {
+        self.try_send_bytes(&framed(words));
+        self.try_reply()
     }
 
     pub(crate) fn run_words(&mut self, words: &[&[u8]]) -> String {
