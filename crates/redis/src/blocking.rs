@@ -242,10 +242,7 @@ fn serve_key(space: &mut Space, shared: &Shared, now: u64, scoped_key: &[u8]) {
         queue.into_iter().flatten().cloned().collect()
     };
     for waiter in queue(space) {
-        let mut out = Out {
-            is_resp3: waiter.is_resp3,
-            ..Out::default()
-        };
+        let mut out = Out::unlimited(waiter.is_resp3);
         match serve_one(space, now, &key, &waiter.wait, &mut out) {
             Ok(true) => {}
             // Whoever waits for another kind of value goes on waiting.

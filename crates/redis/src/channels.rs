@@ -130,10 +130,7 @@ fn send(listeners: &Listeners, shared: &Shared, write: impl Fn(&mut Out)) -> usi
     let mut texts: [Option<Arc<[u8]>>; 2] = [None, None];
     for (&address, &is_resp3) in listeners {
         let text = texts[usize::from(is_resp3)].get_or_insert_with(|| {
-            let mut out = Out {
-                is_resp3,
-                ..Out::default()
-            };
+            let mut out = Out::unlimited(is_resp3);
             write(&mut out);
             out.bytes.into()
         });

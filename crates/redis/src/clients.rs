@@ -1,7 +1,8 @@
-//! The clients that are connected, for CLIENT LIST and the limit of their number.
+//! The clients that are connected, for CLIENT LIST, and the limits of their number and of what
+//! they hold.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::net::Address;
@@ -27,7 +28,11 @@ pub(crate) struct ClientInfo {
     pub(crate) queued: AtomicI64,
     pub(crate) protocol: AtomicU64,
     pub(crate) output_bytes: AtomicU64,
-    pub(crate) is_blocked: std::sync::atomic::AtomicBool,
+    pub(crate) is_blocked: AtomicBool,
+    /// What it counts for among [`Clients::held_bytes`].
+    held_bytes: AtomicUsize,
+    /// It held most when all held too much, and is to be closed.
+    pub(crate) is_evicted: AtomicBool,
 }
 
 /// What a client calls itself.
@@ -54,7 +59,9 @@ impl ClientInfo {
             queued: AtomicI64::new(-1),
             protocol: AtomicU64::new(2),
             output_bytes: AtomicU64::new(0),
-            is_blocked: std::sync::atomic::AtomicBool::new(false),
+            is_blocked: AtomicBool::new(false),
+            held_bytes: AtomicUsize::new(0),
+            is_evicted: AtomicBool::new(false),
         }
     }
 
@@ -140,6 +147,8 @@ pub(crate) struct Clients {
     last_id: AtomicU64,
     pub(crate) total: AtomicU64,
     pub(crate) refused: AtomicU64,
+    pub(crate) evicted: AtomicU64,
+    held_bytes: AtomicUsize,
 }
 
 impl Clients {
@@ -173,6 +182,33 @@ impl Clients {
 
     pub(crate) fn get(&self, id: u64) -> Option<Arc<ClientInfo>> {
         self.lock().get(&id).cloned()
+    }
+
+    /// Notes how many bytes of commands and replies a client holds by now.
+    pub(crate) fn hold(&self, info: &ClientInfo, bytes: usize) {
+        if info.held_bytes.load(Ordering::Relaxed) != bytes {
+            let before = info.held_bytes.swap(bytes, Ordering::Relaxed);
+            let more = bytes.wrapping_sub(before);
+            self.held_bytes.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes of commands and replies that all clients hold.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The client that holds most: it counts for nothing any more, and has to be closed. `None`
+    /// when nobody holds anything.
+    pub(crate) fn evict_largest(&self) -> Option<Arc<ClientInfo>> {
+        let held = |info: &Arc<ClientInfo>| info.held_bytes.load(Ordering::Relaxed);
+        let largest = self.lock().values().max_by_key(|info| held(info)).cloned();
+        let largest = largest.filter(|info| held(info) > 0)?;
+        if !largest.is_evicted.swap(true, Ordering::Relaxed) {
+            self.evicted.fetch_add(1, Ordering::Relaxed);
+        }
+        self.hold(&largest, 0);
+        Some(largest)
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<ClientInfo>> {

@@ -31,6 +31,17 @@ pub(crate) struct Transaction {
 pub(crate) struct Watch {
     pub(crate) flag: WatchFlag,
     pub(crate) keys: Vec<(u16, Bytes)>,
+    /// Memory that the keys take, here and in their shards.
+    pub(crate) bytes: usize,
+}
+
+/// Memory that a name takes which a client watches or listens to, beside its bytes: an entry here,
+/// and one where those who change it look.
+const NAME_BYTES: usize = 128;
+
+/// Memory that a name takes which a client watches or listens to.
+pub(crate) fn name_bytes(name: &[u8]) -> usize {
+    2 * name.len() + NAME_BYTES
 }
 
 /// Which replies a client wants.
@@ -55,6 +66,8 @@ pub(crate) struct Session {
     pub(crate) watch: Option<Watch>,
     pub(crate) channels: BTreeSet<Bytes>,
     pub(crate) patterns: BTreeSet<Bytes>,
+    /// Memory that channels and patterns take.
+    pub(crate) listening_bytes: usize,
     pub(crate) reply_mode: ReplyMode,
     /// Waits for keys, until the moment if there is one.
     pub(crate) blocked: Option<(Arc<Waiter>, Option<u64>)>,
@@ -75,6 +88,7 @@ impl Session {
             watch: None,
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
+            listening_bytes: 0,
             reply_mode: ReplyMode::On,
             blocked: None,
             is_closing: false,
@@ -89,6 +103,13 @@ impl Session {
             && self.channels.is_empty()
             && self.patterns.is_empty()
             && self.reply_mode == ReplyMode::On
+    }
+
+    /// Bytes that the client made the server keep for it.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let queued = self.transaction.as_ref().map_or(0, |queued| queued.bytes);
+        let watched = self.watch.as_ref().map_or(0, |watch| watch.bytes);
+        queued + watched + self.listening_bytes
     }
 
     pub(crate) fn subscriptions(&self) -> usize {

@@ -31,8 +31,8 @@ pub struct RedisConfig {
     pub databases: u16,
     /// Clients that may be connected at once.
     pub clients_max: usize,
-    /// Bytes that commands and replies of all clients may take together while they come and wait,
-    /// without the first 64 KiB of each.
+    /// Bytes that commands and replies of all clients may take together while they come and wait.
+    /// One reply may take half of it. Beyond it, the client that holds most is closed.
     pub clients_bytes_max: usize,
 }
 
@@ -40,13 +40,20 @@ pub struct RedisConfig {
 const CLIENTS_PART_OF_MEMORY: u64 = 8;
 /// The least that they may take, however little memory there is.
 const CLIENTS_BYTES_MIN: usize = 8 << 20;
+/// Memory for which there is one client. One that is idle takes an eighth of it, mostly in the
+/// kernel, and what clients hold beyond that is counted.
+const MEMORY_OF_CLIENT: u64 = 64 << 10;
+/// Least clients, however little memory there is.
+const CLIENTS_MIN: usize = 256;
 
 impl RedisConfig {
-    /// Bounds commands and replies by the memory that the server may take.
+    /// Bounds clients, and their commands and replies, by the memory that the server may take.
     #[must_use]
     pub fn for_memory(mut self, memory_bytes: u64) -> RedisConfig {
         let part = usize::try_from(memory_bytes / CLIENTS_PART_OF_MEMORY).unwrap_or(usize::MAX);
         self.clients_bytes_max = part.max(CLIENTS_BYTES_MIN).min(self.clients_bytes_max);
+        let count = usize::try_from(memory_bytes / MEMORY_OF_CLIENT).unwrap_or(usize::MAX);
+        self.clients_max = count.max(CLIENTS_MIN).min(self.clients_max);
         self
     }
 }
@@ -181,6 +188,13 @@ impl Settings {
     /// Bytes that commands and replies of all clients may take together.
     pub(crate) fn clients_bytes_max(&self) -> usize {
         self.clients_bytes_max.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that the replies of one batch may take while they are made: the half of what all may
+    /// hold, so that whoever holds the other half does not keep others from an answer.
+    pub(crate) fn reply_bytes_max(&self) -> usize {
+        self.output_bytes_max(false)
+            .min(self.clients_bytes_max() / 2)
     }
 
     pub(crate) fn timeout_seconds(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! What all threads of the server share.
 
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use jackdaw_base::metrics::ShardedCounter;
@@ -22,8 +22,6 @@ pub(crate) struct Shared {
     space: RwLock<Space>,
     pub(crate) channels: Channels,
     pub(crate) clients: Clients,
-    /// Bytes of commands and replies that connections hold, without what each may keep.
-    pub(crate) clients_bytes: AtomicUsize,
     pub(crate) slow: SlowLog,
     /// Times that each command of the table was run.
     pub(crate) calls: Vec<ShardedCounter>,
@@ -51,7 +49,6 @@ impl Shared {
             space: RwLock::new(space),
             channels: Channels::default(),
             clients: Clients::default(),
-            clients_bytes: AtomicUsize::new(0),
             slow: SlowLog::default(),
             calls: commands::all()
                 .iter()

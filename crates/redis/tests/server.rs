@@ -157,37 +157,94 @@ fn begun(len_bytes: usize, missing: usize) -> Vec<u8> {
     [head.into_bytes(), vec![b'v'; len_bytes - missing]].concat()
 }
 
-#[test]
-fn commands_of_all_clients_share_their_memory() {
+/// A server whose clients may hold 4 MiB together.
+fn start_with_little_for_clients() -> jackdaw_redis::RedisServer {
     let mut config = config();
     config.clients_bytes_max = 4 << 20;
-    config.threads = 1;
-    let server = start(&config);
-    let mut first = Client::connect(&server);
-    first.send_bytes(&begun(1 << 20, 1));
-    // A second one that needs more than is left is told so, and closed.
-    let mut second = Client::connect(&server);
-    second.try_send_bytes(&begun(8 << 20, 1));
-    let told = second.try_reply();
-    assert!(told.is_none_or(|told| told.contains("maxmemory-clients")));
-    // The first goes on, and gives its memory back.
-    first.send_bytes(b"v\r\n");
-    assert_eq!(first.reply(), "OK");
-    for _ in 0..8 {
-        let mut next = Client::connect(&server);
-        next.send_bytes(&begun(1 << 20, 0));
-        next.send_bytes(b"\r\n");
-        assert_eq!(next.reply(), "OK");
+    start(&config)
+}
+
+#[test]
+fn whoever_holds_most_is_closed_and_nobody_else() {
+    let server = start_with_little_for_clients();
+    let mut hog = Client::connect(&server);
+    hog.send_bytes(&begun(2 << 20, 1));
+    // Whether or not the server has read all of that, it does not concern those that hold less.
+    let mut others: Vec<Client> = (0..6).map(|_| Client::connect(&server)).collect();
+    for other in &mut others {
+        other.send_bytes(&begun(400 << 10, 1));
     }
-    // So does a transaction that is being collected.
-    first.run("MULTI");
+    for other in &mut others {
+        other.send_bytes(b"v\r\n");
+        assert_eq!(other.reply(), "OK");
+    }
+    assert!(hog.is_told_or_closed("maxmemory-clients"));
+    // What was held is free again: a command that takes most of it goes through.
+    let mut next = Client::connect(&server);
+    next.send_bytes(&begun(3 << 19, 0));
+    next.send_bytes(b"\r\n");
+    assert_eq!(next.reply(), "OK");
+    let statistics = next.run("INFO stats");
+    assert!(statistics.contains("evicted_clients:1"), "{statistics}");
+}
+
+#[test]
+fn a_command_that_takes_more_than_all_may_closes_its_own_client() {
+    let server = start_with_little_for_clients();
+    let mut other = Client::connect(&server);
+    other.send_bytes(&begun(1 << 20, 1));
+    let mut large = Client::connect(&server);
+    large.try_send_bytes(&begun(8 << 20, 1));
+    assert!(large.is_told_or_closed("maxmemory-clients"));
+    // So does a transaction that is being collected, of short commands.
+    let mut collecting = Client::connect(&server);
+    assert_eq!(collecting.run("MULTI"), "OK");
     let value = vec![b'v'; 512 << 10];
     let mut queued = 0;
-    while queued < 16 && first.try_run_words(&[b"SET", b"k", &value]).as_deref() == Some("QUEUED") {
+    while queued < 16
+        && collecting.try_run_words(&[b"SET", b"k", &value]).as_deref() == Some("QUEUED")
+    {
         queued += 1;
     }
     assert!((2..10).contains(&queued), "{queued}");
-    assert_eq!(Client::connect(&server).run("PING"), "PONG");
+    other.send_bytes(b"v\r\n");
+    assert_eq!(other.reply(), "OK");
+}
+
+#[test]
+fn a_reply_ends_before_it_takes_all_memory() {
+    let server = start_with_little_for_clients();
+    let mut client = Client::connect(&server);
+    assert_eq!(
+        client.run_words(&[b"SET", b"k", &vec![b'v'; 1 << 20]]),
+        "OK"
+    );
+    assert_eq!(client.run("STRLEN k"), (1 << 20).to_string());
+    // 4 GiB, were they made: of one command, and of the commands of a transaction.
+    let many: Vec<&[u8]> = [b"MGET".as_slice()]
+        .into_iter()
+        .chain([b"k".as_slice(); 4096])
+        .collect();
+    client.send("PING");
+    client.send_words(&many);
+    assert_eq!(client.reply(), "PONG");
+    let told = client.reply();
+    assert!(told.contains("ask for less at once"), "{told}");
+    assert!(client.is_closed());
+    let mut client = Client::connect(&server);
+    assert_eq!(client.run("MULTI"), "OK");
+    for _ in 0..4096 {
+        client.send("GET k");
+    }
+    client.send("SET done yes");
+    client.send("EXEC");
+    for _ in 0..=4096 {
+        assert_eq!(client.reply(), "QUEUED");
+    }
+    let told = client.reply();
+    assert!(told.contains("the command was carried out"), "{told}");
+    // It was: a transaction is carried out as a whole.
+    assert_eq!(Client::connect(&server).run("GET done"), "\"yes\"");
 }
 
 #[test]

@@ -241,6 +241,7 @@ fn reset(call: &mut Call<'_>, space: &mut crate::keyspace::Space) -> Outcome {
         .leave(&session.channels, &session.patterns, address);
     session.channels.clear();
     session.patterns.clear();
+    session.listening_bytes = 0;
     session.database = 0;
     session.reply_mode = ReplyMode::On;
     session.is_resp3 = false;

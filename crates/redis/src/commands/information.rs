@@ -128,6 +128,8 @@ fn facts(call: &Call<'_>, space: &mut Space, section: &str) -> Facts {
             put("total_net_input_bytes", shared.bytes_in.get().to_string());
             put("total_net_output_bytes", shared.bytes_out.get().to_string());
             put("rejected_connections", refused.to_string());
+            let evicted = shared.clients.evicted.load(Ordering::Relaxed);
+            put("evicted_clients", evicted.to_string());
             put("expired_keys", total.expired.to_string());
             put("evicted_keys", total.evicted.to_string());
             put("keyspace_hits", total.hits.to_string());

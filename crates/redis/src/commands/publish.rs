@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::{Handler, Spec, row};
 use crate::failure::{Failure, Outcome};
+use crate::session::name_bytes;
 
 use Handler::Session;
 
@@ -71,6 +72,7 @@ fn add(call: &mut Call<'_>, is_pattern: bool) -> Outcome {
             false => &mut call.session.channels,
         };
         if own.insert(name.into()) {
+            call.session.listening_bytes += name_bytes(name);
             call.shared
                 .channels
                 .subscribe(name, is_pattern, address, is_resp3);
@@ -114,6 +116,7 @@ fn drop_some(call: &mut Call<'_>, is_pattern: bool) -> Outcome {
             false => &mut call.session.channels,
         };
         if own.remove(&name) {
+            call.session.listening_bytes -= name_bytes(&name);
             let address = call.session.address;
             call.shared.channels.unsubscribe(&name, is_pattern, address);
         }

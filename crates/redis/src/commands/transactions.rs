@@ -7,7 +7,7 @@ use super::call::Call;
 use super::{Handler, Spec, row, run_in_transaction};
 use crate::failure::{Failure, Outcome};
 use crate::keyspace::Space;
-use crate::session::{Transaction, Watch};
+use crate::session::{Transaction, Watch, name_bytes};
 
 use Handler::{Session, Whole};
 
@@ -116,6 +116,7 @@ fn watch(call: &mut Call<'_>, space: &mut Space) -> Outcome {
     let mut watch = call.session.watch.take().unwrap_or_else(|| Watch {
         flag: Arc::new(AtomicBool::new(false)),
         keys: Vec::new(),
+        bytes: 0,
     });
     let mut result = Ok(());
     for position in 1..call.len() {
@@ -138,6 +139,7 @@ fn watch(call: &mut Call<'_>, space: &mut Space) -> Outcome {
         shard.peek(&key, call.now);
         shard.watch(&key, &watch.flag);
         watch.keys.push((database, bytes.into()));
+        watch.bytes += name_bytes(bytes);
     }
     call.session.watch = Some(watch);
     result?;

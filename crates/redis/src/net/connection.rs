@@ -4,14 +4,15 @@
 //! - Replies leave in the order of the commands, and not before what they rest on is durable.
 //! - While a client waits for keys, or for its replies to be durable or read, nothing more of it is
 //!   run: its bytes wait in the socket.
-//! - What all connections hold beyond `KEPT_BYTES` each is counted, and has a limit: one that needs
-//!   more than is left is closed.
+//! - What connections hold is counted, and has a limit for all of them: beyond it, the one that
+//!   holds most is closed, so that one client cannot push the others out.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::Ordering;
 
 use mio::net::TcpStream;
 
+use super::inbox::Message;
 use crate::commands::Batch;
 use crate::resp::{Out, RequestParser};
 use crate::session::Session;
@@ -19,14 +20,17 @@ use crate::shared::Shared;
 
 /// Replies that may wait before no more commands of the client are run.
 const OUTPUT_PAUSE_BYTES: usize = 1 << 20;
-/// A buffer that grew beyond this is given back when it is empty; what is below is not counted.
-const KEPT_BYTES: usize = 64 << 10;
+/// A buffer that grew beyond this is given back when it is empty: thousands may be connected.
+const KEPT_BYTES: usize = 4 << 10;
 /// Reads of one connection before others have their turn.
 const READS_AT_ONCE: usize = 16;
 
-/// What a client is told whose commands or replies do not fit in beside those of the others.
+/// What a client is told that holds most when all hold too much.
 const TOO_MUCH: &[u8] = b"-ERR commands and replies of all clients take the memory there is for \
-    them (maxmemory-clients): send smaller ones, or try again later\r\n";
+    them (maxmemory-clients), and this one takes most: send smaller ones, or try again later\r\n";
+/// What a client is told whose reply is too long, or that asked for too many at once.
+const TOO_LONG: &str = "ERR the reply takes more than half of the memory that commands and replies \
+    of all clients may take (maxmemory-clients): the command was carried out; ask for less at once";
 
 /// What a loop lends to the connection it serves.
 pub(super) struct Bench<'a> {
@@ -56,8 +60,6 @@ pub(super) struct Connection {
     input: Vec<u8>,
     output: Vec<u8>,
     written: usize,
-    /// What this connection counts for among [`Shared::clients_bytes`].
-    counted: usize,
     /// The group of the journal that has to be durable before `output` may leave.
     gate: Option<u64>,
     /// The socket may have more to read.
@@ -77,7 +79,6 @@ impl Connection {
             input: Vec::new(),
             output: Vec::new(),
             written: 0,
-            counted: 0,
             gate: None,
             is_readable: false,
             is_ended: false,
@@ -125,36 +126,29 @@ impl Connection {
         self.gate
     }
 
-    /// Counts what the connection holds by now; closes one that wants more than is left for all.
+    /// Counts what the connection holds by now. When all of them hold too much, those that hold
+    /// most are closed, which may be this one.
     pub(super) fn weigh(&mut self, shared: &Shared) -> Next {
-        let queued = self.session.transaction.as_ref().map_or(0, |t| t.bytes);
-        let held = self.input.capacity() + self.output.capacity() + queued;
-        let held = held.saturating_sub(KEPT_BYTES);
-        if held == self.counted {
-            return Next::Wait;
+        let (clients, info) = (&shared.clients, &self.session.info);
+        if info.is_evicted.load(Ordering::Relaxed) {
+            return Next::Close;
         }
-        let is_more = held > self.counted;
-        let others = shared
-            .clients_bytes
-            .fetch_add(held.wrapping_sub(self.counted), Ordering::Relaxed)
-            .wrapping_sub(self.counted);
-        self.counted = held;
-        if !is_more || others.saturating_add(held) <= shared.settings.clients_bytes_max() {
-            return Next::Wait;
+        let held = self.input.capacity() + self.output.capacity() + self.session.held_bytes();
+        clients.hold(info, held);
+        while clients.held_bytes() > shared.settings.clients_bytes_max() {
+            match clients.evict_largest() {
+                Some(largest) if largest.address == info.address => {
+                    if self.output.is_empty() && self.gate.is_none() {
+                        // Whether the client hears of it or not, it is closed.
+                        drop(write_some(&mut self.stream, TOO_MUCH));
+                    }
+                    return Next::Close;
+                }
+                Some(largest) => shared.send(largest.address, Message::Close),
+                None => break,
+            }
         }
-        if self.output.is_empty() && self.gate.is_none() {
-            // Whether the client hears of it or not, it is closed.
-            drop(write_some(&mut self.stream, TOO_MUCH));
-        }
-        Next::Close
-    }
-
-    /// Counts for nothing any more.
-    pub(super) fn leave(&mut self, shared: &Shared) {
-        shared
-            .clients_bytes
-            .fetch_sub(self.counted, Ordering::Relaxed);
-        self.counted = 0;
+        Next::Wait
     }
 
     /// Runs what came, reads more, until nothing is left or the client has to wait.
@@ -254,8 +248,7 @@ impl Connection {
             limits = limits.unauthenticated();
         }
         let out = &mut *bench.out;
-        out.bytes.clear();
-        out.is_resp3 = self.session.is_resp3;
+        out.begin(self.session.is_resp3, shared.settings.reply_bytes_max());
         let mut batch = Batch::new(shared);
         let mut at = 0;
         while at < input.len() {
@@ -267,7 +260,12 @@ impl Connection {
                     if args.is_empty() {
                         continue;
                     }
+                    let mark = out.bytes.len();
                     batch.run(&args, &mut self.session, out);
+                    if out.is_over() {
+                        out.cut(mark, TOO_LONG);
+                        self.session.is_closing = true;
+                    }
                 }
                 Ok(None) => break,
                 Err(error) => {
@@ -303,7 +301,11 @@ impl Connection {
         if let Some(journal) = bench.shared.journal() {
             self.gate = journal.gate();
         }
-        if self.output.is_empty() && self.gate.is_none() {
+        if self.output.is_empty() && bench.out.bytes.len() > OUTPUT_PAUSE_BYTES {
+            // A long reply is not copied, because it would be there twice.
+            self.output = std::mem::take(&mut bench.out.bytes);
+            self.write(bench.shared)?;
+        } else if self.output.is_empty() && self.gate.is_none() {
             let replies = &bench.out.bytes;
             let written = write_some(&mut self.stream, replies)?;
             bench.shared.bytes_out.add(written as u64);

@@ -274,13 +274,13 @@ impl EventLoop {
             return;
         };
         let mut connection = connection;
-        connection.leave(&self.shared);
         // Closing the socket takes it out of the poll, too.
         let _ = self.poll.registry().deregister(&mut connection.stream);
         let session = &mut connection.session;
         let address = session.address;
         let (channels, patterns) = (&session.channels, &session.patterns);
         self.shared.channels.leave(channels, patterns, address);
+        self.shared.clients.hold(&session.info, 0);
         self.shared.clients.remove(address.id);
         if session.watch.is_some() {
             session.unwatch(&self.shared.write_space());
@@ -351,10 +351,7 @@ impl EventLoop {
             // The reply is on its way.
             return;
         }
-        let mut out = Out {
-            is_resp3: connection.session.is_resp3,
-            ..Out::default()
-        };
+        let mut out = Out::unlimited(connection.session.is_resp3);
         match with_error {
             true => out.error("UNBLOCKED client unblocked via CLIENT UNBLOCK"),
             false => waiter.reply_of_timeout(&mut out),

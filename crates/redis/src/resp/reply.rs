@@ -1,4 +1,8 @@
 //! Replies in RESP2 or RESP3, appended to the one buffer that a batch of commands shares.
+//!
+//! Invariant: `bytes` is never longer than `bytes_max`. What does not fit in is dropped element by
+//! element while a reply is made, so that few bytes cannot ask for a reply that takes all memory;
+//! the batch is over then, see [`Out::is_over`].
 
 use crate::number::{self, DECIMAL_BYTES_MAX};
 
@@ -8,12 +12,48 @@ pub(crate) struct Out {
     pub(crate) bytes: Vec<u8>,
     /// The client asked for RESP3.
     pub(crate) is_resp3: bool,
+    bytes_max: usize,
+    /// Something did not fit in: what is in `bytes` is no whole reply any more.
+    is_over: bool,
 }
 
 impl Out {
+    /// Without a limit, for a reply whose parts are in memory already.
+    pub(crate) fn unlimited(is_resp3: bool) -> Out {
+        let mut out = Out::default();
+        out.begin(is_resp3, usize::MAX);
+        out
+    }
+
+    /// Begins the replies of a batch, which may take so many bytes.
+    pub(crate) fn begin(&mut self, is_resp3: bool, bytes_max: usize) {
+        self.bytes.clear();
+        self.is_resp3 = is_resp3;
+        self.bytes_max = bytes_max;
+        self.is_over = false;
+    }
+
+    /// Whether something did not fit in.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Ends a batch that went over its limit: keeps the replies before `mark`, and says why no more
+    /// come.
+    pub(crate) fn cut(&mut self, mark: usize, why: &str) {
+        self.bytes.truncate(mark);
+        self.bytes_max = usize::MAX;
+        self.error(why);
+    }
+
     #[inline]
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len().saturating_add(bytes.len()) > self.bytes_max {
+            self.is_over = true;
+        } else {
+            self.bytes.extend_from_slice(bytes);
+        }
     }
 
     #[inline]
@@ -32,7 +72,7 @@ impl Out {
         self.raw(b"-");
         // A line break would end the error early.
         let clean = text.bytes().map(|b| if b < b' ' { b' ' } else { b });
-        self.bytes.extend(clean);
+        self.raw(&clean.collect::<Vec<u8>>());
         self.raw(b"\r\n");
     }
 
@@ -53,7 +93,6 @@ impl Out {
     #[inline]
     pub(crate) fn bulk(&mut self, value: &[u8]) {
         self.length(b'$', value.len());
-        self.bytes.reserve(value.len() + 2);
         self.raw(value);
         self.raw(b"\r\n");
     }
@@ -128,7 +167,9 @@ impl Out {
         let length = i64::try_from(len).unwrap_or(i64::MAX);
         let digits = number::decimal(length, &mut digits);
         let head = [b"*", digits, b"\r\n"].concat();
-        self.bytes.splice(start..start, head);
+        if !self.is_over {
+            self.bytes.splice(start..start, head);
+        }
     }
 
     #[inline]
@@ -144,8 +185,38 @@ impl Out {
         }
         let mut digits = [0; DECIMAL_BYTES_MAX];
         let digits = number::decimal(value, &mut digits);
-        self.bytes.push(kind);
-        self.bytes.extend_from_slice(digits);
+        self.raw(&[kind]);
+        self.raw(digits);
         self.raw(b"\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_ends_at_its_limit_while_it_is_made() {
+        let mut out = Out::default();
+        out.begin(false, 1 << 20);
+        out.ok();
+        let mark = out.bytes.len();
+        let element = vec![b'v'; 64 << 10];
+        out.array(1 << 20);
+        for _ in 0..1 << 20 {
+            out.bulk(&element);
+        }
+        assert!(out.is_over() && out.bytes.len() <= 1 << 20);
+        // Twice as much at most, because buffers grow by doubling.
+        assert!(out.bytes.capacity() <= 2 << 20);
+        out.cut(mark, "ERR too long");
+        assert_eq!(out.bytes, b"+OK\r\n-ERR too long\r\n");
+        let text = b"$10\r\n0123456789\r\n";
+        for (bytes_max, is_over) in [(text.len(), false), (text.len() - 1, true)] {
+            out.begin(false, bytes_max);
+            out.bulk(b"0123456789");
+            assert_eq!(out.is_over(), is_over);
+            assert_eq!(out.bytes == text, !is_over);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A small client for tests: sends commands to a server of its own and shows replies as text.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -129,10 +129,19 @@ impl Client {
         }
     }
 
+    /// Whether the server has closed the connection, and said no more than a line with these words.
+    pub(crate) fn is_told_or_closed(&mut self, words: &str) -> bool {
+        let told = self.try_reply();
+        told.is_none_or(|told| told.contains(words)) && self.is_closed()
+    }
+
     /// Whether the server has closed the connection.
     pub(crate) fn is_closed(&mut self) -> bool {
-        let mut byte = [0];
-        !matches!(self.stream.read(&mut byte), Ok(1))
+        match self.stream.read(&mut [0]) {
+            Ok(count) => count == 0,
+            // One that keeps silent for too long is open.
+            Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+        }
     }
 
     fn line(&mut self) -> String {
