@@ -2,6 +2,8 @@
 //! named with its file and page, nothing else is, and where it stays silent the environment holds
 //! what it held before.
 
+#![allow(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
+
 #[path = "flips/flips.rs"]
 mod flips;
 
