@@ -2,8 +2,8 @@
 //!
 //! The workload writes histories, one for each client, and the checker reads them.
 //!
-//! A round of the workload has a million transactions with a few short lists each. A [`History`]
-//! keeps them in three arrays: nothing is allocated for a transaction alone.
+//! A round of the workload has half a million transactions with a few short lists each. A
+//! [`History`] keeps them in three arrays: nothing is allocated for a transaction alone.
 
 /// One operation of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ const NUMBERS_OF_A_LIST: u64 = 192;
 const OPERATIONS_MAX: u64 = 5;
 /// Transactions after which a run ends early. All of them are in memory until they are checked,
 /// with what they read: about 300 bytes each, and 200 more while they are.
-const TRANSACTIONS_MAX: u64 = 1_000_000;
+const TRANSACTIONS_MAX: u64 = 500_000;
 
 /// What the clients did, and what was wrong.
 #[derive(Clone, Debug, Default)]
@@ -46,8 +46,8 @@ struct Clients {
     deadline: Instant,
 }
 
-/// Runs `clients` clients for `duration`, or until they have done a million transactions, a third
-/// of them readers, and checks what they saw.
+/// Runs `clients` clients for `duration`, or until they have done half a million
+/// transactions, a third of them readers, and checks what they saw.
 ///
 /// # Errors
 /// When the environment fails.
