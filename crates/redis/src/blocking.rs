@@ -13,12 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use crate::commands::{Call, transfer};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, expect_room};
 use crate::keyspace::{Key, Space, scoped};
 use crate::net::{Address, Message};
 use crate::resp::Out;
 use crate::shared::Shared;
 use crate::value::{Bytes, Edit, Kind, ListValue, SortedValue};
+
+/// What the name of a key takes beside its own bytes.
+const KEY_OF_WAITER_BYTES: usize = 64;
 
 /// What a client waits for.
 #[derive(Clone, Debug)]
@@ -36,6 +39,8 @@ pub(crate) struct Waiter {
     address: Address,
     database: u16,
     keys: Vec<Bytes>,
+    /// Of the names of the keys, here and in the queues.
+    pub(crate) held_bytes: usize,
     wait: Wait,
     is_resp3: bool,
     is_done: AtomicBool,
@@ -90,6 +95,10 @@ pub(crate) fn try_or_wait(
     let waiter = Waiter {
         address: call.session.address,
         database: call.session.database,
+        held_bytes: call.args[keys.clone()]
+            .iter()
+            .map(|key| 2 * (key.len() + KEY_OF_WAITER_BYTES))
+            .sum(),
         keys: call.args[keys].iter().map(|&key| key.into()).collect(),
         wait,
         is_resp3: call.out.is_resp3,
@@ -141,6 +150,7 @@ fn serve_one(
     wait: &Wait,
     out: &mut Out,
 ) -> Result<bool, Failure> {
+    let mut room = out.room();
     match wait {
         Wait::ListMove { to, sides } => {
             let to = space.key(key.database, to);
@@ -150,8 +160,11 @@ fn serve_one(
             out.bulk(&item);
         }
         &Wait::ListPop { from_front } => {
-            let pop = |list: &mut ListValue, edit: &mut Edit| list.pop(from_front, edit);
-            let popped = pop_up_to(space, now, key, 1, pop)?;
+            let pop = |list: &mut ListValue, edit: &mut Edit| {
+                let popped = list.pop_many(from_front, 1, |len| room.take(len), edit);
+                expect_room(1, list.len(), popped)
+            };
+            let popped = pop_from(space, now, key, pop)?;
             let Some(item) = popped.first() else {
                 return Ok(false);
             };
@@ -160,8 +173,11 @@ fn serve_one(
             out.bulk(item);
         }
         &Wait::ListPopMany { from_front, count } => {
-            let pop = |list: &mut ListValue, edit: &mut Edit| list.pop(from_front, edit);
-            let popped = pop_up_to(space, now, key, count, pop)?;
+            let pop = |list: &mut ListValue, edit: &mut Edit| {
+                let popped = list.pop_many(from_front, count, |len| room.take(len), edit);
+                expect_room(count, list.len(), popped)
+            };
+            let popped = pop_from(space, now, key, pop)?;
             if popped.is_empty() {
                 return Ok(false);
             }
@@ -171,8 +187,11 @@ fn serve_one(
             popped.iter().for_each(|item| out.bulk(item));
         }
         &Wait::SortedPop { smallest } => {
-            let pop = |set: &mut SortedValue, edit: &mut Edit| set.pop(smallest, edit);
-            let popped = pop_up_to(space, now, key, 1, pop)?;
+            let pop = |set: &mut SortedValue, edit: &mut Edit| {
+                let popped = set.pop_many(smallest, 1, |len| room.take(len), edit);
+                expect_room(1, set.len(), popped)
+            };
+            let popped = pop_from(space, now, key, pop)?;
             let Some((member, score)) = popped.first() else {
                 return Ok(false);
             };
@@ -182,8 +201,11 @@ fn serve_one(
             out.double(*score);
         }
         &Wait::SortedPopMany { smallest, count } => {
-            let pop = |set: &mut SortedValue, edit: &mut Edit| set.pop(smallest, edit);
-            let popped = pop_up_to(space, now, key, count, pop)?;
+            let pop = |set: &mut SortedValue, edit: &mut Edit| {
+                let popped = set.pop_many(smallest, count, |len| room.take(len), edit);
+                expect_room(count, set.len(), popped)
+            };
+            let popped = pop_from(space, now, key, pop)?;
             if popped.is_empty() {
                 return Ok(false);
             }
@@ -200,20 +222,15 @@ fn serve_one(
     Ok(true)
 }
 
-/// What `pop` takes off the collection of a key, `count` times at the most; nothing when the key
-/// is not there.
-fn pop_up_to<T: Kind, R>(
+/// What `pop` takes off the collection of a key; nothing when the key is not there.
+fn pop_from<T: Kind, R>(
     space: &mut Space,
     now: u64,
     key: &Key<'_>,
-    count: usize,
-    mut pop: impl FnMut(&mut T, &mut Edit) -> Option<R>,
+    pop: impl FnOnce(&mut T, &mut Edit) -> Result<Vec<R>, Failure>,
 ) -> Result<Vec<R>, Failure> {
     let shard = space.shard(key.hash);
-    let popped = shard.edit(key, now, false, |value: &mut T, edit| {
-        Ok((0..count).map_while(|_| pop(value, edit)).collect())
-    })?;
-    Ok(popped.unwrap_or_default())
+    Ok(shard.edit(key, now, false, pop)?.unwrap_or_default())
 }
 
 /// Serves the waiters of all keys that changed, and of those that change by it.

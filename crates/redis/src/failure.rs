@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     Overflow,
     #[error("ERR string exceeds maximum allowed size (proto-max-bulk-len)")]
     StringLength,
+    #[error("ERR the reply is longer than replies may be: half of maxmemory-clients in CONFIG GET")]
+    ReplyLength,
     #[error("ERR wrong number of arguments for '{0}' command")]
     ArgumentCount(String),
     #[error("OOM command not allowed when used memory > 'maxmemory'.")]
@@ -39,6 +41,19 @@ impl Failure {
 
     pub(crate) fn coded(text: impl Into<Cow<'static, str>>) -> Failure {
         Failure::Coded(text.into())
+    }
+}
+
+/// What was taken off a collection that has `left` elements now, unless it is nothing for want of
+/// room in the reply.
+pub(crate) fn expect_room<R>(
+    wanted: usize,
+    left: usize,
+    popped: Vec<R>,
+) -> Result<Vec<R>, Failure> {
+    match popped.is_empty() && wanted > 0 && left > 0 {
+        true => Err(Failure::ReplyLength),
+        false => Ok(popped),
     }
 }
 

@@ -109,7 +109,9 @@ impl Session {
     pub(crate) fn held_bytes(&self) -> usize {
         let queued = self.transaction.as_ref().map_or(0, |queued| queued.bytes);
         let watched = self.watch.as_ref().map_or(0, |watch| watch.bytes);
-        queued + watched + self.listening_bytes
+        let waiting = self.blocked.as_ref();
+        let waiting = waiting.map_or(0, |(waiter, _)| waiter.held_bytes);
+        queued + watched + waiting + self.listening_bytes
     }
 
     pub(crate) fn subscriptions(&self) -> usize {

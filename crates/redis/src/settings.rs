@@ -74,6 +74,9 @@ impl Default for RedisConfig {
     }
 }
 
+/// What a reply says around a string at most.
+const AROUND_STRING_BYTES: i64 = 256;
+
 /// Settings that hold now.
 pub(crate) struct Settings {
     pub(crate) databases: u16,
@@ -165,8 +168,11 @@ impl Settings {
         password.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Longest string: none that no reply could hold.
     pub(crate) fn bulk_bytes_max(&self) -> i64 {
-        self.bulk_bytes_max.load(Ordering::Relaxed)
+        let reply = i64::try_from(self.reply_bytes_max()).unwrap_or(i64::MAX);
+        let bulk = self.bulk_bytes_max.load(Ordering::Relaxed);
+        bulk.min(reply - AROUND_STRING_BYTES)
     }
 
     pub(crate) fn command_bytes_max(&self) -> usize {

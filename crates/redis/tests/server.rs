@@ -168,7 +168,7 @@ fn start_with_little_for_clients() -> jackdaw_redis::RedisServer {
 fn whoever_holds_most_is_closed_and_nobody_else() {
     let server = start_with_little_for_clients();
     let mut hog = Client::connect(&server);
-    hog.send_bytes(&begun(2 << 20, 1));
+    hog.send_bytes(&begun(1900 << 10, 1));
     // Whether or not the server has read all of that, it does not concern those that hold less.
     let mut others: Vec<Client> = (0..6).map(|_| Client::connect(&server)).collect();
     for other in &mut others {
@@ -194,7 +194,14 @@ fn a_command_that_takes_more_than_all_may_closes_its_own_client() {
     let mut other = Client::connect(&server);
     other.send_bytes(&begun(1 << 20, 1));
     let mut large = Client::connect(&server);
-    large.try_send_bytes(&begun(8 << 20, 1));
+    let mebibyte = vec![b'v'; 1 << 20];
+    let words = [&b"MSET"[..]].into_iter().chain([&mebibyte[..]; 8]);
+    let mut many = b"*9\r\n".to_vec();
+    for word in words {
+        many.extend(format!("${}\r\n", word.len()).as_bytes());
+        many.extend([word, b"\r\n"].concat());
+    }
+    large.try_send_bytes(&many);
     assert!(large.is_told_or_closed("maxmemory-clients"));
     // So does a transaction that is being collected, of short commands.
     let mut collecting = Client::connect(&server);
@@ -245,6 +252,60 @@ fn a_reply_ends_before_it_takes_all_memory() {
     assert!(told.contains("the command was carried out"), "{told}");
     // It was: a transaction is carried out as a whole.
     assert_eq!(Client::connect(&server).run("GET done"), "\"yes\"");
+}
+
+#[test]
+fn nothing_is_removed_for_a_reply_that_does_not_fit() {
+    let server = start_with_little_for_clients();
+    let mut client = Client::connect(&server);
+    let value = vec![b'v'; 900 << 10];
+    for _ in 0..3 {
+        client.run_words(&[b"RPUSH", b"list", &value]);
+        let member = [&value[..], &[client.run("INCR n").as_bytes()[0]]].concat();
+        client.run_words(&[b"SADD", b"set", &member]);
+        client.run_words(&[b"ZADD", b"sorted", b"1", &member]);
+    }
+    let elements = |reply: String| reply.matches('v').count() / (900 << 10);
+    for (pop, len) in [
+        ("LPOP list 5", "LLEN list"),
+        ("SPOP set 5", "SCARD set"),
+        ("ZPOPMIN sorted 5", "ZCARD sorted"),
+    ] {
+        assert_eq!(elements(client.run(pop)), 2, "{pop}");
+        assert_eq!(client.run(len), "1", "{len}");
+        assert_eq!(elements(client.run(pop)), 1, "{pop}");
+    }
+    // A string that no reply could hold is refused when it comes, so that none is lost later.
+    let mut large = Client::connect(&server);
+    large.try_send_bytes(&begun(3 << 20, 1));
+    assert!(large.is_told_or_closed("invalid bulk length"));
+    client.run_words(&[b"SET", b"k", &value]);
+    client.run_words(&[b"APPEND", b"k", &value]);
+    let refused = client.run_words(&[b"APPEND", b"k", &value]);
+    assert!(refused.contains("proto-max-bulk-len"), "{refused}");
+    assert_eq!(elements(client.run("GETDEL k")), 2);
+}
+
+#[test]
+fn names_of_clients_are_short_and_keys_that_are_waited_for_count() {
+    let server = start_with_little_for_clients();
+    let mut client = Client::connect(&server);
+    let name = "n".repeat(257);
+    let refused = client.run(&format!("CLIENT SETNAME {name}"));
+    assert!(
+        refused.contains("cannot be longer than 256 bytes"),
+        "{refused}"
+    );
+    assert_eq!(client.run(&format!("CLIENT SETNAME {}", &name[1..])), "OK");
+    let key = vec![b'k'; 1 << 20];
+    let mut waiting = Client::connect(&server);
+    waiting.try_send_bytes(b"*4\r\n$5\r\nBLPOP\r\n");
+    for key in [&key[..], &key[1..], b"0"] {
+        waiting.try_send_bytes(format!("${}\r\n", key.len()).as_bytes());
+        waiting.try_send_bytes(&[key, b"\r\n"].concat());
+    }
+    // The names are kept twice, which is what all clients may hold.
+    assert!(waiting.is_told_or_closed("maxmemory-clients"));
 }
 
 #[test]

@@ -149,7 +149,15 @@ fn auth(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
+/// Longest name that a client may give itself or its library.
+const NAME_BYTES_MAX: usize = 256;
+
 fn check_name(name: &[u8], what: &str) -> Outcome {
+    if name.len() > NAME_BYTES_MAX {
+        return Err(Failure::other(format!(
+            "{what} cannot be longer than {NAME_BYTES_MAX} bytes."
+        )));
+    }
     if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         return Ok(());
     }

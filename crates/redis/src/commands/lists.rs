@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::{Handler, Spec, row};
 use crate::blocking::{self, Wait};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, expect_room};
 use crate::keyspace::{Key as KeyOf, Shard, Space};
 use crate::value::{Bytes, ListValue};
 
@@ -224,14 +224,15 @@ fn pop(call: &mut Call<'_>, shard: &mut Shard, from_front: bool) -> Outcome {
         }
         _ => return Err(call.wrong_count()),
     };
+    let mut room = call.out.room();
     let popped = shard.edit(
         &call.key(),
         call.now,
         false,
         |list: &mut ListValue, edit| {
-            let wanted = 0..count.unwrap_or(1);
-            let popped = wanted.map_while(|_| list.pop(from_front, edit));
-            Ok(popped.collect::<Vec<Bytes>>())
+            let wanted = count.unwrap_or(1);
+            let popped = list.pop_many(from_front, wanted, |len| room.take(len), edit);
+            expect_room(wanted, list.len(), popped)
         },
     )?;
     match (popped, count) {

@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::{Handler, Spec, row};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, expect_room};
 use crate::keyspace::{Entry, Shard, Space};
 use crate::value::{Edit, Object, SetValue};
 
@@ -184,16 +184,20 @@ fn pop(call: &mut Call<'_>, shard: &mut Shard) -> Outcome {
         }
         _ => return Err(Failure::Syntax),
     };
+    let mut room = call.out.room();
     let popped = shard.edit(&key, call.now, false, |set: &mut SetValue, edit| {
         let count = count.unwrap_or(1).min(set.len());
         let mut popped = Vec::new();
         for _ in 0..count {
             let position = fastrand::usize(0..set.len());
             let member = set.at(position).unwrap_or_default().to_vec();
+            if !room.take(member.len()) {
+                break;
+            }
             set.remove(&member, edit);
             popped.push(member);
         }
-        Ok(popped)
+        expect_room(count, set.len(), popped)
     })?;
     match (popped, count) {
         (None, None) => call.out.null(),

@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::{Handler, Spec, row};
 use crate::blocking::{self, Wait};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, expect_room};
 use crate::keyspace::{Shard, Space};
 use crate::value::SortedValue;
 
@@ -363,13 +363,15 @@ fn pop(call: &mut Call<'_>, shard: &mut Shard, smallest: bool) -> Outcome {
         }
         _ => return Err(call.wrong_count()),
     };
+    let mut room = call.out.room();
     let popped = shard.edit(
         &call.key(),
         call.now,
         false,
         |set: &mut SortedValue, edit| {
-            let popped = (0..count.unwrap_or(1)).map_while(|_| set.pop(smallest, edit));
-            Ok(popped.collect::<Vec<_>>())
+            let wanted = count.unwrap_or(1);
+            let popped = set.pop_many(smallest, wanted, |len| room.take(len), edit);
+            expect_room(wanted, set.len(), popped)
         },
     )?;
     let popped = popped.unwrap_or_default();

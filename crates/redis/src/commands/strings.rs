@@ -244,7 +244,8 @@ fn set(call: &mut Call<'_>, shard: &mut Shard) -> Outcome {
             expiry = entry.expiry();
         }
         if options.get {
-            call.out.bulk(entry.text().ok_or(Failure::WrongType)?);
+            let text = entry.text().ok_or(Failure::WrongType)?;
+            call.out.bulk_if_room(text)?;
             is_answered = true;
         }
     }
@@ -267,7 +268,7 @@ fn set(call: &mut Call<'_>, shard: &mut Shard) -> Outcome {
 fn get_set(call: &mut Call<'_>, shard: &mut Shard) -> Outcome {
     let key = call.key();
     match shard.text(&key, call.now)? {
-        Some(text) => call.out.bulk(text),
+        Some(text) => call.out.bulk_if_room(text)?,
         None => call.out.null(),
     }
     shard.set_text(&key, call.args[2], None, call.now);
@@ -278,7 +279,7 @@ fn get_delete(call: &mut Call<'_>, shard: &mut Shard) -> Outcome {
     let key = call.key();
     match shard.text(&key, call.now)? {
         Some(text) => {
-            call.out.bulk(text);
+            call.out.bulk_if_room(text)?;
             shard.remove(&key);
         }
         None => call.out.null(),

@@ -4,6 +4,7 @@
 //! element while a reply is made, so that few bytes cannot ask for a reply that takes all memory;
 //! the batch is over then, see [`Out::is_over`].
 
+use crate::failure::Failure;
 use crate::number::{self, DECIMAL_BYTES_MAX};
 
 /// Replies that were not written to the socket yet.
@@ -15,6 +16,22 @@ pub(crate) struct Out {
     bytes_max: usize,
     /// Something did not fit in: what is in `bytes` is no whole reply any more.
     is_over: bool,
+}
+
+/// Bytes that a reply may still take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room(usize);
+
+/// What the reply says around an element at most: its length, a score, ends of lines.
+const AROUND_ELEMENT_BYTES: usize = 96;
+
+impl Room {
+    /// Whether an element of this length fits in too; it has its place then.
+    pub(crate) fn take(&mut self, len: usize) -> bool {
+        let left = self.0.checked_sub(len.saturating_add(AROUND_ELEMENT_BYTES));
+        self.0 = left.unwrap_or(0);
+        left.is_some()
+    }
 }
 
 impl Out {
@@ -37,6 +54,20 @@ impl Out {
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
+    }
+
+    /// What a reply that is prepared now may still take; asked before anything is removed for it.
+    pub(crate) fn room(&self) -> Room {
+        Room(self.bytes_max.saturating_sub(self.bytes.len()))
+    }
+
+    /// A string that is about to be replaced or removed: nothing is written when it does not fit.
+    pub(crate) fn bulk_if_room(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if !self.room().take(bytes.len()) {
+            return Err(Failure::ReplyLength);
+        }
+        self.bulk(bytes);
+        Ok(())
     }
 
     /// Ends a batch that went over its limit: keeps the replies before `mark`, and says why no more

@@ -197,6 +197,29 @@ impl ListValue {
         }
     }
 
+    /// Takes up to `count` elements off an end, as long as `fits` lets the length of the next one.
+    pub(crate) fn pop_many(
+        &mut self,
+        from_front: bool,
+        count: usize,
+        mut fits: impl FnMut(usize) -> bool,
+        edit: &mut Edit,
+    ) -> Vec<Bytes> {
+        let mut popped = Vec::new();
+        while popped.len() < count {
+            let next = if from_front {
+                self.items.front()
+            } else {
+                self.items.back()
+            };
+            if !next.is_some_and(|next| fits(next.len())) {
+                break;
+            }
+            popped.extend(self.pop(from_front, edit));
+        }
+        popped
+    }
+
     pub(crate) fn pop(&mut self, from_front: bool, edit: &mut Edit) -> Option<Bytes> {
         let item;
         if from_front {
@@ -403,6 +426,27 @@ impl SortedValue {
         self.bytes -= member.len();
         edit.touch(member);
         Some(score)
+    }
+
+    /// Takes up to `count` first or last entries out, as long as `fits` lets the length of the next
+    /// member.
+    pub(crate) fn pop_many(
+        &mut self,
+        smallest: bool,
+        count: usize,
+        mut fits: impl FnMut(usize) -> bool,
+        edit: &mut Edit,
+    ) -> Vec<(Arc<[u8]>, f64)> {
+        let mut popped = Vec::new();
+        while popped.len() < count {
+            let last = self.len().wrapping_sub(1);
+            let next = self.at(if smallest { 0 } else { last });
+            if !next.is_some_and(|(next, _)| fits(next.len())) {
+                break;
+            }
+            popped.extend(self.pop(smallest, edit));
+        }
+        popped
     }
 
     /// Takes the first or the last entry out.
