@@ -1,9 +1,11 @@
 //! Contents of attachments on their way in, and what is told of an attachment.
 //!
 //! A content is known by its BLAKE2b-256, in base64. A short one travels with its command; a long
-//! one is uploaded before, in transactions of a few MiB each, under a name of its own, and gets its
+//! one is uploaded before, in transactions of a MiB each, under a name of its own, and gets its
 //! final name with the command. What was uploaded and never used is removed when the database is
 //! opened again.
+
+use std::sync::Arc;
 
 use blake2b_simd::{Params, State};
 use jackdaw_base::base64::encode;
@@ -14,8 +16,9 @@ use crate::error::WriteError;
 
 /// What names of uploads begin with; no base64 text does.
 pub(crate) const UPLOAD_PREFIX: &[u8] = b"~";
-/// Bytes of one transaction of an upload.
-const PIECE_BYTES: usize = 4 << 20;
+/// Bytes of one transaction of an upload. More would save little on the journal, and take memory of
+/// every upload under way.
+const PIECE_BYTES: usize = 1 << 20;
 const HASH_BYTES: usize = 32;
 
 /// A content, ready to be attached.
@@ -69,8 +72,8 @@ pub struct AttachmentInfo {
 
 /// Takes a content in pieces. Dropping it leaves what was stored until the database is opened
 /// again.
-pub struct AttachmentUpload<'d> {
-    database: &'d Database,
+pub struct AttachmentUpload {
+    database: Arc<Database>,
     name: Vec<u8>,
     hasher: State,
     buffer: Vec<u8>,
@@ -78,10 +81,10 @@ pub struct AttachmentUpload<'d> {
     is_stored: bool,
 }
 
-impl<'d> AttachmentUpload<'d> {
-    pub(crate) fn new(database: &'d Database, random_id: &str) -> AttachmentUpload<'d> {
+impl AttachmentUpload {
+    pub(crate) fn new(database: &Arc<Database>, random_id: &str) -> AttachmentUpload {
         AttachmentUpload {
-            database,
+            database: database.clone(),
             name: [UPLOAD_PREFIX, random_id.as_bytes()].concat(),
             hasher: hasher(),
             buffer: Vec::new(),
@@ -90,7 +93,7 @@ impl<'d> AttachmentUpload<'d> {
         }
     }
 
-    /// Takes the next piece; waits for the disk once in a few MiB.
+    /// Takes the next piece; waits for the disk once in a MiB.
     ///
     /// # Errors
     /// See [`WriteError`]; the content cannot be attached then.

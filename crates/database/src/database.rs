@@ -437,7 +437,7 @@ impl Database {
 
     /// Takes the content of an attachment in pieces, to be attached by a command afterwards.
     #[must_use]
-    pub fn upload_attachment(&self) -> AttachmentUpload<'_> {
+    pub fn upload_attachment(self: &Arc<Self>) -> AttachmentUpload {
         AttachmentUpload::new(self, &self.core.random_id())
     }
 

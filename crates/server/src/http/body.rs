@@ -37,6 +37,35 @@ pub(super) struct BodyLimits<'m> {
     pub(super) stall: Duration,
 }
 
+/// How fast bytes have to come: a pause is borne, a body that hardly moves is not, because others
+/// may wait for its memory.
+pub(crate) struct Pace {
+    started: Instant,
+    stall: Duration,
+}
+
+impl Pace {
+    /// Begins now; `stall` is how long a sender may pause.
+    pub(crate) fn new(stall: Duration) -> Pace {
+        let started = Instant::now();
+        Pace { started, stall }
+    }
+
+    /// How long the next bytes may take after `came_bytes`.
+    fn left(&self, came_bytes: usize) -> Duration {
+        let allowed = self.stall + Duration::from_secs((came_bytes / RATE_BYTES_MIN) as u64);
+        allowed.saturating_sub(self.started.elapsed())
+    }
+
+    /// Fails with 408 when `came_bytes` took too long.
+    pub(crate) fn check(&self, came_bytes: usize) -> Result<(), WireError> {
+        match self.left(came_bytes).is_zero() {
+            true => Err(stalled()),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Reads the whole body, decompressed when it came as gzip.
 ///
 /// Fails with 413 beyond the limit, 408 when the sender stalls, 415 for an unknown encoding, 503
@@ -76,15 +105,12 @@ async fn collect(
         return Err(WireError::body_too_large(limits.bytes_max));
     }
     let mut place = limits.memory.enter();
-    let started = Instant::now();
+    let pace = Pace::new(limits.stall);
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
     loop {
-        // A pause is borne, a body that hardly moves is not: others may wait for its memory.
-        let came = first.len().max(joined.len());
-        let allowed = limits.stall + Duration::from_secs((came / RATE_BYTES_MIN) as u64);
-        let left = allowed.saturating_sub(started.elapsed()).min(limits.stall);
-        let frame = tokio::time::timeout(left, incoming.frame());
+        let left = pace.left(first.len().max(joined.len()));
+        let frame = tokio::time::timeout(left.min(limits.stall), incoming.frame());
         let Some(frame) = frame.await.map_err(|_| stalled())? else {
             break;
         };

@@ -19,7 +19,9 @@ use super::dispatch::Ended;
 use crate::wire::{WireError, kind};
 
 /// Bytes of gzip that are unpacked at a time: they grow to a thousand times as many at most.
-const PACKED_BYTES: usize = 4 << 10;
+const PACKED_BYTES: usize = 256;
+/// Unpacked bytes that make a piece.
+const PIECE_BYTES: usize = 32 << 10;
 
 /// The pieces of a body, decompressed.
 pub(crate) struct Feed {
@@ -99,15 +101,17 @@ impl Feed {
         drain(&mut self.incoming, DRAIN_BYTES_MAX).await;
     }
 
-    /// Unpacks some of what came.
+    /// Unpacks what came, or as much of it as makes a piece.
     fn inflate(&mut self) -> Result<Bytes, WireError> {
-        let data = self.packed.split_to(self.packed.len().min(PACKED_BYTES));
         let Some(gzip) = &mut self.gzip else {
-            return Ok(data);
+            return Ok(std::mem::take(&mut self.packed));
         };
+        while !self.packed.is_empty() && gzip.get_ref().len() < PIECE_BYTES {
+            let data = self.packed.split_to(self.packed.len().min(PACKED_BYTES));
+            gzip.write_all(&data).map_err(|error| damaged(&error))?;
+        }
         // Without the flush, what a client has sent so far may stay inside the decoder.
-        let written = gzip.write_all(&data).and_then(|()| gzip.flush());
-        written.map_err(|error| damaged(&error))?;
+        gzip.flush().map_err(|error| damaged(&error))?;
         Ok(Bytes::from(std::mem::take(gzip.get_mut())))
     }
 

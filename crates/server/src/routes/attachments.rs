@@ -1,6 +1,6 @@
 //! `/databases/*/attachments`: files of documents, streamed both ways.
 //!
-//! A content that is put arrives while it is stored, in transactions of a few MiB; one that is read
+//! A content that is put arrives while it is stored, in transactions of a MiB; one that is read
 //! leaves in pieces, or as the one range that the client asked for. Batches carry contents as parts
 //! of a multipart body, in the order of their commands.
 
@@ -12,21 +12,25 @@ use hyper::header::{
     HeaderValue, IF_MATCH, IF_NONE_MATCH, RANGE,
 };
 use jackdaw_database::{
-    AttachmentChange, AttachmentContent, AttachmentInfo, Command, CommandResult, Database, Snapshot,
+    AttachmentChange, AttachmentContent, AttachmentInfo, AttachmentUpload, Command, CommandResult,
+    Database, Snapshot, WriteError,
 };
 use jackdaw_document::{Object, ObjectWriter, Value, write_object};
-use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::documents::snapshot;
 use super::queries::long;
 use super::{failure, input, writing};
-use crate::http::{Call, ChunkWriter, Feed, Outcome, Pending, Reply};
+use crate::http::{BodyPlace, Call, ChunkWriter, Feed, Outcome, Pace, Pending, Reply, crowded};
 use crate::wire::{WireError, kind};
 
 /// Type of a content whose owner gave none.
 const ANY_TYPE: HeaderValue = HeaderValue::from_static("application/octet-stream");
-/// Pieces of a content that wait to be stored.
-const PIECES_AHEAD: usize = 16;
+/// Bytes of a content that are stored at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Gives the upload back when a piece is stored.
+type Storing = JoinHandle<Result<AttachmentUpload, WriteError>>;
 
 fn required(call: &Call, name: &str) -> Result<String, WireError> {
     let value = call.query().filled(name);
@@ -229,7 +233,7 @@ pub(super) fn put(call: Arc<Call>, mut feed: Feed) -> Pending {
 async fn store(call: &Arc<Call>, feed: &mut Feed) -> Outcome {
     let database = super::database_soon(call).await?;
     let (id, name) = (required(call, "id")?, required(call, "name")?);
-    let content = receive(&database, feed).await?;
+    let content = receive(call, &database, feed).await?;
     let command = Command::Attachment {
         id: id.clone(),
         name: name.clone(),
@@ -267,35 +271,69 @@ fn push_content(object: &mut ObjectWriter<'_>, stored: &AttachmentInfo) {
     object.long("Size", long(stored.len_bytes));
 }
 
-/// Stores a body as it comes; gives it as a content that can be attached.
+/// Stores a body as it comes, a piece while the next arrives; gives it as a content that can be
+/// attached. A slow sender holds no thread, and memory for a limited time.
 async fn receive(
+    call: &Call,
     database: &Arc<Database>,
     feed: &mut Feed,
 ) -> Result<AttachmentContent, WireError> {
-    let (pieces, mut waiting) = mpsc::channel::<bytes::Bytes>(PIECES_AHEAD);
-    let database = database.clone();
-    let storing = tokio::task::spawn_blocking(move || {
-        let mut upload = database.upload_attachment();
-        while let Some(piece) = waiting.blocking_recv() {
-            // An empty piece says that the body was complete.
-            if piece.is_empty() {
-                return upload.finish().map(Some);
-            }
-            upload.push(&piece)?;
-        }
-        Ok(None)
-    });
-    while let Some(piece) = feed.next().await? {
-        if !piece.is_empty() && pieces.send(piece).await.is_err() {
-            break;
+    let first = database.upload_attachment();
+    let mut storing: Storing = tokio::spawn(async { Ok(first) });
+    let mut piece = Piece::new(call);
+    while let Some(came) = feed.next().await? {
+        piece.push(&came).await?;
+        if piece.bytes.len() >= PIECE_BYTES {
+            let mut upload = settle(storing).await?;
+            let full = std::mem::replace(&mut piece, Piece::new(call));
+            storing = tokio::task::spawn_blocking(move || {
+                upload.push(&full.bytes)?;
+                Ok(upload)
+            });
         }
     }
-    drop(pieces.send(bytes::Bytes::new()).await);
-    let lost = || WireError::new(kind::UNEXPECTED, "The attachment could not be stored.");
+    let mut upload = settle(storing).await?;
+    let finished = tokio::task::spawn_blocking(move || {
+        upload.push(&piece.bytes)?;
+        upload.finish()
+    });
+    let finished = finished.await.map_err(|_| lost())?;
+    finished.map_err(|error| failure::write(&error))
+}
+
+async fn settle(storing: Storing) -> Result<AttachmentUpload, WireError> {
     let stored = storing.await.map_err(|_| lost())?;
-    stored
-        .map_err(|error| failure::write(&error))?
-        .ok_or_else(lost)
+    stored.map_err(|error| failure::write(&error))
+}
+
+/// What came of a content and is not stored yet.
+struct Piece {
+    bytes: Vec<u8>,
+    place: BodyPlace,
+    pace: Pace,
+}
+
+impl Piece {
+    fn new(call: &Call) -> Piece {
+        Piece {
+            bytes: Vec::new(),
+            place: call.shared.bodies.enter(),
+            pace: Pace::new(call.shared.config.stall_timeout),
+        }
+    }
+
+    async fn push(&mut self, came: &[u8]) -> Result<(), WireError> {
+        let len_bytes = self.bytes.len() + came.len();
+        self.pace.check(len_bytes)?;
+        let grown = self.place.grow(len_bytes as u64).await;
+        grown.map_err(|_| crowded())?;
+        self.bytes.extend_from_slice(came);
+        Ok(())
+    }
+}
+
+fn lost() -> WireError {
+    WireError::new(kind::UNEXPECTED, "The attachment could not be stored.")
 }
 
 /// `DELETE /databases/*/attachments?id=&name=`
