@@ -19,6 +19,12 @@ const BODY_PART_OF_MEMORY: u64 = 64;
 /// Smallest limit of bodies, however little memory there is.
 const BODY_BYTES_MIN: usize = 1 << 20;
 
+/// Memory for which there is one connection: an idle one takes a quarter of it, so that all take a
+/// quarter of what there is.
+const MEMORY_OF_CONNECTION: u64 = 80 << 10;
+/// Least connections, however little memory there is.
+const CONNECTIONS_MIN: usize = 256;
+
 /// When response bodies are compressed for clients that accept gzip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
@@ -131,12 +137,14 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Bounds bodies by the memory that the server may take.
+    /// Bounds bodies and connections by the memory that the server may take.
     #[must_use]
     pub fn for_memory(mut self, memory_bytes: u64) -> ServerConfig {
         let part = usize::try_from(memory_bytes / BODY_PART_OF_MEMORY).unwrap_or(usize::MAX);
         self.bodies_bytes_max = part.max(BODY_BYTES_MIN).min(self.bodies_bytes_max);
         self.body_bytes_max = self.body_bytes_max.min(self.bodies_bytes_max);
+        let count = usize::try_from(memory_bytes / MEMORY_OF_CONNECTION).unwrap_or(usize::MAX);
+        self.connections_max = count.max(CONNECTIONS_MIN).min(self.connections_max);
         self
     }
 }

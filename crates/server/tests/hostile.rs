@@ -367,13 +367,45 @@ fn bodies_together_take_no_more_memory_than_they_may() {
 }
 
 #[test]
+fn uploads_that_dawdle_hold_no_thread() {
+    let mut config = config();
+    config.blocking_threads_max = 2;
+    let server = TestServer::start(config);
+    let mut other = server.connect();
+    other.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
+    assert_eq!(other.put("/databases/db1/docs?id=a", "{}").status, 201);
+    let content: Vec<u8> = (0_u32..5 << 19)
+        .map(|number| number.to_le_bytes()[1])
+        .collect();
+    let (begun, rest) = content.split_at(3 << 19);
+    let mut uploads: Vec<_> = (0..3)
+        .map(|number| {
+            let path = format!("/databases/db1/attachments?id=a&name={number}");
+            let head = format!("PUT {path} HTTP/1.1\r\nHost: localhost\r\n");
+            let mut upload = server.connect();
+            upload.send(format!("{head}Content-Length: {}\r\n\r\n", content.len()).as_bytes());
+            upload.send(begun);
+            (upload, path)
+        })
+        .collect();
+    assert_eq!(other.get("/databases/db1/docs?id=a").status, 200);
+    for (upload, path) in &mut uploads {
+        upload.send(rest);
+        let stored = upload.read(false);
+        assert_eq!(stored.status, 201, "{}", stored.text());
+        assert!(other.get(path).body == content, "another content");
+    }
+}
+
+#[test]
 fn little_memory_makes_small_limits() {
     let of = |bytes| {
         let config = ServerConfig::default().for_memory(bytes);
-        (config.body_bytes_max >> 20, config.bodies_bytes_max >> 20)
+        let bodies = (config.body_bytes_max >> 20, config.bodies_bytes_max >> 20);
+        (bodies, config.connections_max)
     };
-    assert_eq!(of(16 << 20), (1, 1));
-    assert_eq!(of(256 << 20), (4, 4));
-    assert_eq!(of(8 << 30), (64, 128));
-    assert_eq!(of(u64::MAX), (64, 1_024));
+    assert_eq!(of(16 << 20), ((1, 1), 256));
+    assert_eq!(of(256 << 20), ((4, 4), 3_276));
+    assert_eq!(of(8 << 30), ((64, 128), 16_384));
+    assert_eq!(of(u64::MAX), ((64, 1_024), 16_384));
 }

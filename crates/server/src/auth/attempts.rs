@@ -29,7 +29,7 @@ impl<K> Default for Counts<K> {
     }
 }
 
-impl<K: Eq + Hash> Counts<K> {
+impl<K: Clone + Eq + Hash> Counts<K> {
     /// How long to wait when there were too many.
     fn wait(&self, who: &K, max: u32, now: Instant) -> Option<Duration> {
         let (since, count) = self.0.get(who)?;
@@ -41,8 +41,10 @@ impl<K: Eq + Hash> Counts<K> {
         if self.0.len() >= REMEMBERED_MAX && !self.0.contains_key(&who) {
             self.0
                 .retain(|_, (since, _)| now.saturating_duration_since(*since) < WINDOW);
-            if self.0.len() >= REMEMBERED_MAX {
-                self.0.clear();
+            let oldest = self.0.iter().min_by_key(|(_, (since, _))| *since);
+            let oldest = oldest.map(|(who, _)| who.clone());
+            if let Some(oldest) = oldest.filter(|_| self.0.len() >= REMEMBERED_MAX) {
+                self.0.remove(&oldest);
             }
         }
         let entry = self.0.entry(who).or_insert((now, 0));
@@ -96,12 +98,15 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_bounded() {
+    fn the_memory_is_bounded_and_the_oldest_are_forgotten() {
         let mut counts = Counts::default();
         let start = Instant::now();
-        for who in 0..2 * REMEMBERED_MAX {
-            counts.count(who, start);
+        for who in 0..REMEMBERED_MAX + 3 {
+            let later = Duration::from_micros(who as u64);
+            counts.count(who, start + later);
         }
-        assert!(counts.0.len() <= REMEMBERED_MAX);
+        assert_eq!(counts.0.len(), REMEMBERED_MAX);
+        let is_there = |who| counts.0.contains_key(&who);
+        assert!((0..3).all(|who| !is_there(who)) && is_there(3));
     }
 }

@@ -4,45 +4,59 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
 
 /// See the file head.
 #[derive(Debug)]
 pub(crate) struct Addresses {
-    counts: HashMap<IpAddr, usize>,
+    counts: Counts,
     of_each_max: usize,
     counts_loopback: bool,
 }
+
+/// A connection that was let in; counted until this is dropped, also when its task panics.
+#[derive(Debug)]
+pub(crate) struct AddressPlace(Option<(Counts, IpAddr)>);
 
 impl Addresses {
     /// At most `of_each_max` of each; those of this machine are counted only with
     /// `counts_loopback`.
     pub(crate) fn new(of_each_max: usize, counts_loopback: bool) -> Addresses {
         Addresses {
-            counts: HashMap::new(),
+            counts: Counts::default(),
             of_each_max,
             counts_loopback,
         }
     }
 
-    /// Counts a connection; false when there are too many.
-    pub(crate) fn enter(&mut self, address: IpAddr) -> bool {
+    /// Counts a connection; `None` when there are too many.
+    pub(crate) fn enter(&self, address: IpAddr) -> Option<AddressPlace> {
         let address = subscriber(address);
         if address.is_loopback() && !self.counts_loopback {
-            return true;
+            return Some(AddressPlace(None));
         }
-        let count = self.counts.entry(address).or_default();
-        let may_enter = *count < self.of_each_max;
-        *count += usize::from(may_enter);
-        may_enter
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(address).or_default();
+        if *count >= self.of_each_max {
+            return None;
+        }
+        *count += 1;
+        Some(AddressPlace(Some((self.counts.clone(), address))))
     }
+}
 
-    /// A connection that was let in has ended.
-    pub(crate) fn leave(&mut self, address: IpAddr) {
-        let address = subscriber(address);
-        if let Some(count) = self.counts.get_mut(&address) {
+impl Drop for AddressPlace {
+    fn drop(&mut self) {
+        let Some((counts, address)) = &self.0 else {
+            return;
+        };
+        let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(address) {
             *count -= 1;
             if *count == 0 {
-                self.counts.remove(&address);
+                counts.remove(address);
             }
         }
     }
@@ -65,27 +79,40 @@ mod tests {
 
     #[test]
     fn an_address_has_so_many_places_and_gets_them_back() {
-        let mut addresses = Addresses::new(2, false);
+        let addresses = Addresses::new(2, false);
         let [one, other] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
-        let entered: Vec<bool> = (0..3).map(|_| addresses.enter(one)).collect();
-        assert_eq!(entered, [true, true, false]);
-        assert!(addresses.enter(other));
-        assert!(!addresses.enter("::ffff:192.0.2.1".parse().unwrap()));
-        addresses.leave(one);
-        assert!(addresses.enter(one));
+        let (first, second) = (addresses.enter(one), addresses.enter(one));
+        assert!(first.is_some() && second.is_some() && addresses.enter(one).is_none());
+        assert!(addresses.enter(other).is_some());
+        let mapped = "::ffff:192.0.2.1".parse().unwrap();
+        assert!(addresses.enter(mapped).is_none());
+        drop(first);
+        let third = addresses.enter(mapped);
+        assert!(third.is_some() && addresses.enter(one).is_none());
         let of_network = |host: &str| format!("2001:db8:1:2::{host}").parse::<IpAddr>();
         let [near, far] = ["1", "ffff:2"].map(|host| of_network(host).unwrap());
-        assert!(addresses.enter(near) && addresses.enter(far) && !addresses.enter(near));
-        addresses.leave(near);
-        addresses.leave(far);
-        for address in [one, one, other] {
-            addresses.leave(address);
-        }
-        assert!(addresses.counts.is_empty());
+        let network = [addresses.enter(near), addresses.enter(far)];
+        assert!(network.iter().all(Option::is_some) && addresses.enter(near).is_none());
+        drop((second, third, network));
+        assert!(addresses.counts.lock().unwrap().is_empty());
         let own = IpAddr::from([127, 0, 0, 1]);
-        assert!((0..9).all(|_| addresses.enter(own)));
-        addresses.leave(own);
-        let mut counted = Addresses::new(1, true);
-        assert!(counted.enter(own) && !counted.enter(own));
+        let own_places: Vec<_> = (0..9).map(|_| addresses.enter(own)).collect();
+        assert!(own_places.iter().all(Option::is_some));
+        let counted = Addresses::new(1, true);
+        let place = counted.enter(own);
+        assert!(place.is_some() && counted.enter(own).is_none());
+    }
+
+    #[test]
+    fn a_task_that_panics_gives_its_place_back() {
+        let addresses = Addresses::new(1, true);
+        let own = IpAddr::from([127, 0, 0, 1]);
+        let place = addresses.enter(own);
+        let ended = std::thread::spawn(move || {
+            let _place = place;
+            std::panic::resume_unwind(Box::new("a fault"));
+        });
+        assert!(ended.join().is_err());
+        assert!(addresses.enter(own).is_some());
     }
 }

@@ -11,8 +11,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -21,6 +23,7 @@ use tokio::task::JoinSet;
 
 use super::addresses::Addresses;
 use super::dispatch;
+use super::reply::ReplyBody;
 use super::stall::Stalling;
 use crate::auth::Caller;
 use crate::shared::Shared;
@@ -42,27 +45,24 @@ pub(crate) async fn serve(
     let places = Arc::new(Semaphore::new(shared.config.connections_max));
     let mut connections = JoinSet::new();
     let config = &shared.config;
-    let mut addresses = Addresses::new(config.connections_of_address_max, config.counts_loopback);
+    let addresses = Addresses::new(config.connections_of_address_max, config.counts_loopback);
     loop {
         let accepted = tokio::select! {
             () = stopped(&mut stop) => break,
+            // At once: what ended takes memory until then, and the next connection may be far.
+            Some(_) = connections.join_next() => continue,
             accepted = accept(&listener, &places) => accepted,
         };
-        while let Some(ended) = connections.try_join_next() {
-            ended
-                .into_iter()
-                .for_each(|address| addresses.leave(address));
-        }
         match accepted {
-            Ok((_, peer, _)) if !addresses.enter(peer.ip()) => {
-                tracing::debug!(%peer, "closed at once: too many connections from this address");
-            }
             Ok((stream, peer, place)) => {
+                let Some(address_place) = addresses.enter(peer.ip()) else {
+                    tracing::debug!(%peer, "closed: too many connections from this address");
+                    continue;
+                };
                 let connection = connection(shared.clone(), stream, peer, stop.clone());
                 connections.spawn(async move {
+                    let _places = (place, address_place);
                     connection.await;
-                    drop(place);
-                    peer.ip()
                 });
             }
             Err(error) => {
@@ -112,14 +112,25 @@ async fn connection(
         return serve_http1(shared, stream, Caller::unproven(peer), stop).await;
     };
     let timeout = shared.config.handshake_timeout;
-    let Some((stream, caller)) = tls.accept(stream, peer, timeout).await else {
+    // Boxed one by one: a connection takes memory for what it is, not for the largest of all kinds.
+    let Some((stream, caller)) = Box::pin(tls.accept(stream, peer, timeout)).await else {
         return;
     };
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        serve_http2(shared, stream, caller, stop).await;
+        Box::pin(serve_http2(shared, stream, caller, stop)).await;
     } else {
-        serve_http1(shared, stream, caller, stop).await;
+        Box::pin(serve_http1(shared, stream, caller, stop)).await;
     }
+}
+
+/// Answers a request. What that takes is boxed, and freed with the answer: hyper keeps the place of
+/// a request's future as long as the connection, also while it is idle or streams.
+async fn answer(
+    shared: Arc<Shared>,
+    caller: Caller,
+    request: Request<Incoming>,
+) -> Result<Response<ReplyBody>, Infallible> {
+    Ok(Box::pin(dispatch::answer(shared, caller, request)).await)
 }
 
 async fn serve_http1<S>(
@@ -137,10 +148,7 @@ async fn serve_http1<S>(
         .header_read_timeout(config.head_timeout)
         .max_headers(config.header_count_max)
         .max_header_size(config.head_bytes_max);
-    let service = service_fn(|request| {
-        let shared = shared.clone();
-        async move { Ok::<_, Infallible>(dispatch::answer(shared, caller, request).await) }
-    });
+    let service = service_fn(|request| answer(shared.clone(), caller, request));
     let connection = builder
         .serve_connection(
             TokioIo::new(Stalling::new(stream, config.stall_timeout)),
@@ -177,10 +185,7 @@ async fn serve_http2<S>(
         .max_header_list_size(u32::try_from(config.head_bytes_max).unwrap_or(u32::MAX))
         .max_send_buf_size(SEND_BYTES_MAX)
         .keep_alive_interval(config.head_timeout);
-    let service = service_fn(|request| {
-        let shared = shared.clone();
-        async move { Ok::<_, Infallible>(dispatch::answer(shared, caller, request).await) }
-    });
+    let service = service_fn(|request| answer(shared.clone(), caller, request));
     let stream = TokioIo::new(Stalling::new(stream, config.stall_timeout));
     let connection = builder.serve_connection(stream, service);
     let mut connection = std::pin::pin!(connection);

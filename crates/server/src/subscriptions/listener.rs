@@ -25,7 +25,7 @@ pub(crate) async fn serve(
 ) {
     let mut connections = JoinSet::new();
     let config = &shared.config;
-    let mut addresses = Addresses::new(
+    let addresses = Addresses::new(
         config.tcp_connections_of_address_max,
         config.counts_loopback,
     );
@@ -38,23 +38,20 @@ pub(crate) async fn serve(
         };
         let accepted = tokio::select! {
             _ = stop.wait_for(|stop| *stop) => break,
+            // At once: what ended takes memory until then, and the next connection may be far.
+            Some(_) = connections.join_next() => continue,
             accepted = accepted => accepted,
         };
-        while let Some(ended) = connections.try_join_next() {
-            ended
-                .into_iter()
-                .for_each(|address| addresses.leave(address));
-        }
         match accepted {
-            Ok(((_, peer), _)) if !addresses.enter(peer.ip()) => {
-                tracing::debug!(%peer, "closed at once: too many connections from this address");
-            }
             Ok(((stream, peer), place)) => {
+                let Some(address_place) = addresses.enter(peer.ip()) else {
+                    tracing::debug!(%peer, "closed: too many connections from this address");
+                    continue;
+                };
                 let shared = shared.clone();
                 connections.spawn(async move {
+                    let _places = (place, address_place);
                     session::run(shared, stream, peer).await;
-                    drop(place);
-                    peer.ip()
                 });
             }
             Err(error) => {
