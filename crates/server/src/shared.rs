@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
 use jackdaw_database::DatabaseSet;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::auth::{Attempts, Gate, Guard, Principal, SecurityError};
 use crate::config::ServerConfig;
@@ -19,6 +19,11 @@ use crate::router::Router;
 use crate::routes::{self, Operations, Row};
 use crate::signals::Signals;
 use crate::subscriptions::Desk;
+
+/// Feeds that read changes at a time, for each processor. One change wakes all of them, and ten
+/// thousand that read at once would keep others from the threads of the pool, and wake all of those
+/// threads, each with memory of its own.
+const FEED_READS_OF_PROCESSOR: usize = 2;
 
 /// State of one running server.
 pub(crate) struct Shared {
@@ -43,6 +48,8 @@ pub(crate) struct Shared {
     disabled: RwLock<HashSet<String>>,
     pub(crate) live: Live,
     pub(crate) signals: Signals,
+    /// Feeds that read changes at a time; see [`FEED_READS_OF_PROCESSOR`].
+    pub(crate) feed_reads: Semaphore,
     /// Beats every `heartbeat` for all who keep a quiet connection alive: one timer for everybody.
     pub(crate) pulse: watch::Sender<u64>,
     pub(crate) operations: Operations,
@@ -68,6 +75,7 @@ impl Shared {
                 (Gate::secured(directory)?, Some(tls))
             }
         };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let admission = Admission::new(&config);
         let bodies = BodyMemory::new(config.bodies_bytes_max, config.bodies_wait_max);
         let guard = guard_of(&config, tls.as_ref());
@@ -89,6 +97,7 @@ impl Shared {
             databases,
             live: Live::default(),
             signals: Signals::default(),
+            feed_reads: Semaphore::new(FEED_READS_OF_PROCESSOR * processors),
             pulse: watch::Sender::new(0),
             operations: Operations::default(),
             desk: Arc::default(),

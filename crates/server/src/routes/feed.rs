@@ -142,6 +142,7 @@ async fn position(call: &Call, database: &Arc<Database>) -> Result<Etag, WireErr
     let since = call.query().filled("since").map(|text| text.into_owned());
     let Some(text) = header.or(since) else {
         let database = database.clone();
+        let _turn = call.shared.feed_reads.acquire().await;
         let read = tokio::task::spawn_blocking(move || Ok(database.read()?.last_etag()));
         let read = read.await.map_err(|_| unreadable())?;
         return read.map_err(|error| failure::read(&error));
@@ -226,8 +227,12 @@ impl Feed {
             }
             let (database, wanted, after) =
                 (self.database.clone(), self.wanted.clone(), self.position);
+            // The semaphore is never closed.
+            let turn = self.shared.feed_reads.acquire().await;
             let batch = tokio::task::spawn_blocking(move || Batch::read(&database, &wanted, after));
-            let Ok(Ok(batch)) = batch.await else {
+            let batch = batch.await;
+            drop(turn);
+            let Ok(Ok(batch)) = batch else {
                 drop(self.pieces.try_send(Err(BrokenStream)));
                 return false;
             };
