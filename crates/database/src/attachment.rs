@@ -1,7 +1,7 @@
 //! Contents of attachments on their way in, and what is told of an attachment.
 //!
 //! A content is known by its BLAKE2b-256, in base64. A short one travels with its command; a long
-//! one is uploaded before, in transactions of a MiB each, under a name of its own, and gets its
+//! one is uploaded before, in pieces of a transaction each, under a name of its own, and gets its
 //! final name with the command. What was uploaded and never used is removed when the database is
 //! opened again.
 
@@ -16,9 +16,6 @@ use crate::error::WriteError;
 
 /// What names of uploads begin with; no base64 text does.
 pub(crate) const UPLOAD_PREFIX: &[u8] = b"~";
-/// Bytes of one transaction of an upload. More would save little on the journal, and take memory of
-/// every upload under way.
-const PIECE_BYTES: usize = 1 << 20;
 const HASH_BYTES: usize = 32;
 
 /// A content, ready to be attached.
@@ -76,7 +73,6 @@ pub struct AttachmentUpload {
     database: Arc<Database>,
     name: Vec<u8>,
     hasher: State,
-    buffer: Vec<u8>,
     len_bytes: u64,
     is_stored: bool,
 }
@@ -87,49 +83,49 @@ impl AttachmentUpload {
             database: database.clone(),
             name: [UPLOAD_PREFIX, random_id.as_bytes()].concat(),
             hasher: hasher(),
-            buffer: Vec::new(),
             len_bytes: 0,
             is_stored: false,
         }
     }
 
-    /// Takes the next piece; waits for the disk once in a MiB.
+    /// Stores the next piece in a transaction of its own, and waits for it. A MiB at a time is
+    /// enough: more saves little on the journal, and takes memory.
     ///
     /// # Errors
     /// See [`WriteError`]; the content cannot be attached then.
-    pub fn push(&mut self, piece: &[u8]) -> Result<(), WriteError> {
-        self.hasher.update(piece);
-        self.len_bytes += piece.len() as u64;
-        self.buffer.extend_from_slice(piece);
-        if self.buffer.len() >= PIECE_BYTES {
-            self.store()?;
-        }
-        Ok(())
-    }
-
-    fn store(&mut self) -> Result<(), WriteError> {
-        let bytes = std::mem::take(&mut self.buffer);
+    pub fn push(&mut self, piece: Vec<u8>) -> Result<(), WriteError> {
+        self.add(&piece);
         self.is_stored = true;
-        self.database.append_upload(self.name.clone(), bytes)
+        self.database.append_upload(self.name.clone(), piece)
     }
 
-    /// The whole content.
+    /// The whole content, of which this is the last piece; it may be empty. A content of one piece
+    /// travels with its command.
     ///
     /// # Errors
     /// As [`AttachmentUpload::push`].
-    pub fn finish(mut self) -> Result<AttachmentContent, WriteError> {
-        if self.is_stored && !self.buffer.is_empty() {
-            self.store()?;
-        }
-        let source = match self.is_stored {
-            true => ContentSource::Uploaded(self.name),
-            false => ContentSource::Bytes(self.buffer),
+    pub fn finish(mut self, last: Vec<u8>) -> Result<AttachmentContent, WriteError> {
+        let source = match (self.is_stored, last.is_empty()) {
+            (false, _) => {
+                self.add(&last);
+                ContentSource::Bytes(last)
+            }
+            (true, true) => ContentSource::Uploaded(self.name.clone()),
+            (true, false) => {
+                self.push(last)?;
+                ContentSource::Uploaded(self.name.clone())
+            }
         };
         Ok(AttachmentContent {
             hash: encode(self.hasher.finalize().as_bytes()),
             len_bytes: self.len_bytes,
             source,
         })
+    }
+
+    fn add(&mut self, piece: &[u8]) {
+        self.hasher.update(piece);
+        self.len_bytes += piece.len() as u64;
     }
 }
 

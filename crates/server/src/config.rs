@@ -19,11 +19,18 @@ const BODY_PART_OF_MEMORY: u64 = 64;
 /// Smallest limit of bodies, however little memory there is.
 const BODY_BYTES_MIN: usize = 1 << 20;
 
-/// Memory for which there is one connection: an idle one takes a quarter of it, so that all take a
-/// quarter of what there is.
-const MEMORY_OF_CONNECTION: u64 = 80 << 10;
+/// Memory for which there is one connection: one that is idle takes a sixth of it, and one that is
+/// sending a head or a body, as far as that is not counted elsewhere, a third.
+const MEMORY_OF_CONNECTION: u64 = 128 << 10;
 /// Least connections, however little memory there is.
 const CONNECTIONS_MIN: usize = 256;
+
+/// Largest head of a request unless told otherwise.
+const HEAD_BYTES_MAX: usize = 64 << 10;
+/// A head may take this part of the memory, because every connection may be sending one.
+const HEAD_PART_OF_MEMORY: u64 = 1 << 16;
+/// Smallest limit of heads, however little memory there is.
+const HEAD_BYTES_MIN: usize = 16 << 10;
 
 /// When response bodies are compressed for clients that accept gzip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,11 +80,13 @@ pub struct ServerConfig {
     pub header_count_max: usize,
     /// How long the handshake of TLS may take.
     pub handshake_timeout: Duration,
-    /// How long a connection may take to send a request head, idle time included.
+    /// How long a connection may take to send a request head, idle time included, and how long a
+    /// web socket may leave pings without an answer.
     pub head_timeout: Duration,
     /// How long a client may pause while sending a body, or while reading an answer.
     pub stall_timeout: Duration,
-    /// Open connections; further ones wait in the listen queue.
+    /// Open connections, web sockets included; further ones wait in the listen queue. One of
+    /// HTTP/2, which carries many requests at a time, counts for sixteen.
     pub connections_max: usize,
     /// Threads for queries and other long reads; further ones queue.
     pub blocking_threads_max: usize,
@@ -115,7 +124,7 @@ impl Default for ServerConfig {
             bodies_bytes_max: 1 << 30,
             bodies_wait_max: Duration::from_secs(10),
             attachment_bytes_max: 2 << 30,
-            head_bytes_max: 64 << 10,
+            head_bytes_max: HEAD_BYTES_MAX,
             header_count_max: 100,
             handshake_timeout: Duration::from_secs(10),
             // Client libraries keep idle connections for about a minute before they reuse them.
@@ -137,12 +146,14 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Bounds bodies and connections by the memory that the server may take.
+    /// Bounds bodies, heads and connections by the memory that the server may take.
     #[must_use]
     pub fn for_memory(mut self, memory_bytes: u64) -> ServerConfig {
         let part = usize::try_from(memory_bytes / BODY_PART_OF_MEMORY).unwrap_or(usize::MAX);
         self.bodies_bytes_max = part.max(BODY_BYTES_MIN).min(self.bodies_bytes_max);
         self.body_bytes_max = self.body_bytes_max.min(self.bodies_bytes_max);
+        let head = usize::try_from(memory_bytes / HEAD_PART_OF_MEMORY).unwrap_or(usize::MAX);
+        self.head_bytes_max = head.max(HEAD_BYTES_MIN).min(self.head_bytes_max);
         let count = usize::try_from(memory_bytes / MEMORY_OF_CONNECTION).unwrap_or(usize::MAX);
         self.connections_max = count.max(CONNECTIONS_MIN).min(self.connections_max);
         self

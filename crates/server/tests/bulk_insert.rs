@@ -7,7 +7,7 @@ mod support;
 
 use std::io::Write;
 
-use support::{Connection, start_with_database};
+use support::{Connection, TestServer, config, start_with_database};
 
 const PATH: &str = "/databases/db1/bulk_insert?id=1";
 
@@ -216,4 +216,34 @@ fn documents_that_did_not_change_are_left_alone_when_asked() {
     assert_eq!(changed.0, first.0);
     assert_ne!(changed.1, first.1);
     assert_ne!(insert(&mut connection, 2, false).0, first.0);
+}
+
+#[test]
+fn inserts_that_go_on_for_long_leave_memory_to_others() {
+    const ELEMENTS: usize = 10_000;
+    let mut config = config();
+    config.bodies_bytes_max = 1 << 20;
+    let server = TestServer::start(config);
+    let mut other = server.connect();
+    other.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
+    let mut inserts: Vec<_> = (0..3).map(|_| server.connect()).collect();
+    for (slot, insert) in inserts.iter_mut().enumerate() {
+        begin(insert, "");
+        chunk(insert, b"[");
+        for number in (slot * ELEMENTS..(slot + 1) * ELEMENTS).step_by(1000) {
+            let elements: Vec<String> = (number..number + 1000).map(element).collect();
+            chunk(insert, format!("{},", elements.join(",")).as_bytes());
+        }
+    }
+    // All is stored but the last, incomplete batch of each.
+    while count(&mut other) < i64::try_from(3 * (ELEMENTS - 1000)).unwrap() {}
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(600 << 10));
+    let stored = other.put("/databases/db1/docs?id=large", &large);
+    assert_eq!(stored.status, 201, "{}", stored.text());
+    for insert in &mut inserts {
+        chunk(insert, b"]");
+        insert.send(b"0\r\n\r\n");
+        assert_eq!(insert.read(false).status, 201);
+    }
+    assert_eq!(count(&mut other), i64::try_from(3 * ELEMENTS + 1).unwrap());
 }

@@ -7,10 +7,10 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use support::{TestServer, start_with_database};
+use support::{Connection, TestServer, config, start_with_database};
 
 /// A client with just enough of the protocol: short masked text frames out, text frames in.
 struct Watcher(TcpStream);
@@ -49,6 +49,14 @@ impl Watcher {
         let mut frame = vec![0x81, 0x80 | length, 0, 0, 0, 0];
         frame.extend_from_slice(text.as_bytes());
         self.0.write_all(&frame).unwrap();
+    }
+
+    /// Answers the ping that comes next.
+    fn pong(&mut self) {
+        let mut ping = [0; 2];
+        self.0.read_exact(&mut ping).unwrap();
+        assert_eq!(ping, [0x89, 0]);
+        self.0.write_all(&[0x8a, 0x80, 0, 0, 0, 0]).unwrap();
     }
 
     /// The one message of the next frame.
@@ -204,4 +212,54 @@ fn a_watcher_is_sent_away_when_its_database_is_deleted() {
         (0x88, &1001_u16.to_be_bytes()[..])
     );
     assert_eq!(&frame[4..], b"The database 'db1' was deleted.");
+}
+
+fn create_database(server: &TestServer) -> Connection {
+    let mut connection = server.connect();
+    let created = connection.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
+    assert_eq!(created.status, 201, "{}", created.text());
+    connection
+}
+
+#[test]
+fn a_watcher_keeps_the_place_of_its_connection_until_it_goes() {
+    let mut config = config();
+    config.counts_loopback = true;
+    config.connections_of_address_max = 2;
+    let server = TestServer::start(config);
+    let _connection = create_database(&server);
+    let is_served = || {
+        let mut connection = server.connect();
+        connection.send(b"GET /build/version HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        !connection.is_closed()
+    };
+    let mut watcher = Watcher::open(&server, "/databases/db1/changes");
+    watcher.next();
+    assert!(!is_served());
+    drop(watcher);
+    let started = Instant::now();
+    while !is_served() {
+        assert!(started.elapsed() < Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn a_watcher_that_answers_no_pings_is_let_go() {
+    let mut config = config();
+    config.heartbeat = Duration::from_millis(20);
+    config.head_timeout = Duration::from_millis(1_000);
+    let server = TestServer::start(config);
+    drop(create_database(&server));
+    let mut silent = Watcher::open(&server, "/databases/db1/changes");
+    let mut answering = Watcher::open(&server, "/databases/db1/changes");
+    answering.next();
+    // For longer than anybody may be silent.
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_millis(1_200) {
+        answering.pong();
+    }
+    let mut frames = Vec::new();
+    silent.0.read_to_end(&mut frames).unwrap();
+    assert!(frames.ends_with(&[0x88, 0]), "it is told that it ends");
+    answering.pong();
 }

@@ -35,6 +35,9 @@ pub(super) struct BodyLimits<'m> {
     pub(super) bytes_max: usize,
     pub(super) memory: &'m BodyMemory,
     pub(super) stall: Duration,
+    /// Bytes of the request that are in memory while its body comes, and that no connection has
+    /// room for.
+    pub(super) head_bytes: usize,
 }
 
 /// How fast bytes have to come: a pause is borne, a body that hardly moves is not, because others
@@ -105,6 +108,8 @@ async fn collect(
         return Err(WireError::body_too_large(limits.bytes_max));
     }
     let mut place = limits.memory.enter();
+    let grown = place.grow(limits.head_bytes as u64).await;
+    grown.map_err(|_| crowded())?;
     let pace = Pace::new(limits.stall);
     let mut first = Bytes::new();
     let mut joined = BytesMut::new();
@@ -127,7 +132,8 @@ async fn collect(
         if len > limits.bytes_max {
             return Err(WireError::body_too_large(limits.bytes_max));
         }
-        place.grow(len as u64).await.map_err(|_| crowded())?;
+        let grown = place.grow((limits.head_bytes + len) as u64).await;
+        grown.map_err(|_| crowded())?;
     }
     let body = match joined.is_empty() {
         true => first,

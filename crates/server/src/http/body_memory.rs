@@ -1,10 +1,11 @@
 //! How much memory the bodies of requests may take together.
 //!
-//! Asked by `body` and by bulk inserts while bytes arrive: what was announced and did not come
-//! takes nothing. One that needs more than there is waits for others to be done, and is turned away
-//! with 503 when that takes long; so two that wait for each other do not do so for ever.
+//! Asked by `body`, by uploads and by bulk inserts while bytes arrive: what was announced and did
+//! not come takes nothing. One that needs more than there is waits for others to be done, and is
+//! turned away with 503 when that takes long; so two that wait for each other do not wait for ever.
 //!
-//! Invariant: what is counted is counted until the request is answered; small bodies are not.
+//! Invariant: what is counted is counted as long as it is in memory, which is until the request is
+//! answered or a piece is stored; small bodies are not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +14,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::admission::Overloaded;
 
-/// A body up to here is not counted: connections have a limit of their own.
-const UNCOUNTED_BYTES: u64 = 64 << 10;
+/// A body up to here is not counted: connections have a limit of their own, which has room for it.
+const UNCOUNTED_BYTES: u64 = 4 << 10;
 /// What is counted at a time, in bytes.
 const UNIT_BYTES: u64 = 4 << 10;
-/// How much more is taken when a body grows.
-const STEP_BYTES: u64 = 1 << 20;
+/// A body that grows takes so many parts of its length more, so that it does not ask for each byte.
+const SPARE_PARTS: u64 = 4;
+/// The most that it takes more.
+const SPARE_BYTES_MAX: u64 = 1 << 20;
+
+/// Bytes of a piece of a long body, where that is stored while it comes.
+const PIECE_BYTES_MAX: usize = 1 << 20;
+const PIECE_BYTES_MIN: usize = 64 << 10;
+/// So many such bodies may arrive at a time without waiting for each other.
+const PIECES: u64 = 16;
 
 /// See the file head.
 #[derive(Debug)]
@@ -47,6 +56,13 @@ impl BodyMemory {
         }
     }
 
+    /// Bytes that make a piece of a body that is stored while it comes.
+    pub(crate) fn piece_bytes(&self) -> usize {
+        let bytes = u64::from(self.units_max) * UNIT_BYTES / PIECES;
+        let bytes = usize::try_from(bytes).unwrap_or(PIECE_BYTES_MAX);
+        bytes.clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX)
+    }
+
     /// A place for a body of which nothing has come yet.
     pub(crate) fn enter(&self) -> BodyPlace {
         BodyPlace {
@@ -61,24 +77,45 @@ impl BodyMemory {
 impl BodyPlace {
     /// The body has so many bytes by now. One that is larger than all there is takes all of it.
     pub(crate) async fn grow(&mut self, len_bytes: u64) -> Result<(), Overloaded> {
-        let has = self
-            .taken
-            .as_ref()
-            .map_or(0, OwnedSemaphorePermit::num_permits);
+        let more = self.missing(len_bytes);
+        if more > 0 {
+            let more = self.units.clone().acquire_many_owned(more);
+            let more = tokio::time::timeout(self.wait_max, more).await;
+            // The semaphore is never closed.
+            self.take(more.ok().and_then(Result::ok).ok_or(Overloaded)?);
+        }
+        Ok(())
+    }
+
+    /// As [`BodyPlace::grow`], unless that would have to wait: then nothing is taken.
+    pub(crate) fn try_grow(&mut self, len_bytes: u64) -> bool {
+        let more = self.missing(len_bytes);
+        if more > 0 {
+            match self.units.clone().try_acquire_many_owned(more) {
+                Ok(more) => self.take(more),
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Units to take for so many bytes, some to spare included; none while there are enough.
+    fn missing(&self, len_bytes: u64) -> u32 {
+        let has = self.taken.as_ref();
+        let has = has.map_or(0, OwnedSemaphorePermit::num_permits);
         let has = u32::try_from(has).unwrap_or(u32::MAX);
         if len_bytes <= UNCOUNTED_BYTES || units_of(len_bytes, self.units_max) <= has {
-            return Ok(());
+            return 0;
         }
-        let wanted = units_of(len_bytes + STEP_BYTES, self.units_max);
-        let more = self.units.clone().acquire_many_owned(wanted - has);
-        let more = tokio::time::timeout(self.wait_max, more).await;
-        // The semaphore is never closed.
-        let more = more.ok().and_then(Result::ok).ok_or(Overloaded)?;
+        let spare = (len_bytes / SPARE_PARTS).min(SPARE_BYTES_MAX);
+        units_of(len_bytes + spare, self.units_max) - has
+    }
+
+    fn take(&mut self, more: OwnedSemaphorePermit) {
         match &mut self.taken {
             Some(taken) => taken.merge(more),
             None => self.taken = Some(more),
         }
-        Ok(())
     }
 }
 
@@ -112,13 +149,22 @@ mod tests {
             assert!(waits(&mut second, 2 << 20).await);
             // Nobody gives anything back.
             assert_eq!(second.grow(2 << 20).await, Err(Overloaded));
+            assert!(!second.try_grow(2 << 20) && second.try_grow(UNCOUNTED_BYTES));
             drop(first);
-            second.grow(2 << 20).await.unwrap();
+            assert!(second.try_grow(2 << 20));
             drop(second);
             // Alone, one may be larger than what is counted.
             let (mut large, mut other) = (memory.enter(), memory.enter());
             large.grow(100 << 20).await.unwrap();
             assert!(waits(&mut other, 1 << 20).await);
         });
+    }
+
+    #[test]
+    fn pieces_are_small_where_there_is_little() {
+        let of = |bytes| BodyMemory::new(bytes, Duration::ZERO).piece_bytes();
+        assert_eq!(of(1 << 20), 64 << 10);
+        assert_eq!(of(4 << 20), 256 << 10);
+        assert_eq!(of(1 << 30), 1 << 20);
     }
 }

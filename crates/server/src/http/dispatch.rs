@@ -23,13 +23,14 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Request, Response, StatusCode, Uri, Version};
 
 use super::admission::Overloaded;
 use super::body::{self, BodyLimits};
 use super::body_memory::BodyPlace;
 use super::chunks::ChunkWriter;
 use super::feed::Feed;
+use super::listener::Places;
 use super::reply::{Reply, ReplyBody};
 use crate::auth::{
     Access, Caller, Clearance, Entry, Lease, Needs, Principal, Refusal, Unknown, check_origin,
@@ -54,6 +55,9 @@ const COMPRESS_BYTES_MIN: usize = 1024;
 
 /// Bytes of a body that are read from somebody who is refused, so that most clients see why.
 const REFUSED_BYTES_MAX: usize = 256 << 10;
+
+/// Memory that a header takes beside its name and value.
+const HEADER_BYTES: usize = 64;
 
 /// Most of a URL that the audit log keeps: who is refused shall not fill the disk with it.
 const AUDITED_URL_CHARS_MAX: usize = 1_024;
@@ -92,7 +96,14 @@ pub(crate) struct Call {
     /// Turns true when the client went away before its answer began: long work may end then.
     pub(crate) abandoned: Arc<AtomicBool>,
     /// The connection itself, when the client asked for another protocol.
-    upgrade: Mutex<Option<OnUpgrade>>,
+    upgrade: Mutex<Option<Upgrade>>,
+}
+
+/// A connection that goes on in another protocol.
+pub(crate) struct Upgrade {
+    pub(crate) connection: OnUpgrade,
+    /// What the connection counts for, to be kept as long as it is open.
+    pub(crate) places: Arc<Places>,
 }
 
 /// Raises the flag of a request whose answer nobody waits for any more: the connection's task drops
@@ -119,7 +130,7 @@ impl Drop for Waiter {
 impl Call {
     /// The connection, to go on with in another protocol after the answer, until the future
     /// resolves: whoever asked may not go on then.
-    pub(crate) fn take_upgrade(&self) -> Option<(OnUpgrade, Ended)> {
+    pub(crate) fn take_upgrade(&self) -> Option<(Upgrade, Ended)> {
         let mut upgrade = self.upgrade.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = self
             .lease()
@@ -196,11 +207,14 @@ impl Call {
 /// Answers one request. Never fails: failures are answers.
 pub(super) async fn answer(
     shared: Arc<Shared>,
+    places: Arc<Places>,
     caller: Caller,
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
     let (mut head, mut incoming) = request.into_parts();
-    let upgrade = Mutex::new(head.extensions.remove::<OnUpgrade>());
+    let upgrade = head.extensions.remove::<OnUpgrade>();
+    let upgrade = Mutex::new(upgrade.map(|connection| Upgrade { connection, places }));
+    let head_bytes = head_bytes(&head);
     let accepts_gzip = accepts_gzip(&head.headers) && wants_compression(&shared, caller.peer);
     let guard = shared.guard();
     let routed = guard
@@ -231,7 +245,7 @@ pub(super) async fn answer(
             let record = record_of(&row, &call, &url);
             let lease = call.lease();
             let answering = async move {
-                let outcome = receive(row, call, incoming).await;
+                let outcome = receive(row, call, incoming, head_bytes).await;
                 outcome.unwrap_or_else(|error| failed(&error, &url))
             };
             let mut reply = match record {
@@ -440,7 +454,7 @@ fn route(shared: &Shared, method: &str, path: &str) -> Result<(Row, Verb, Captur
 }
 
 /// Lets whoever asks in, reads the body or hands it over, and runs the handler.
-async fn receive(row: Row, call: Call, mut incoming: Incoming) -> Outcome {
+async fn receive(row: Row, call: Call, mut incoming: Incoming, head_bytes: usize) -> Outcome {
     if let Err(refusal) = admit(&row, &call) {
         body::drain(&mut incoming, REFUSED_BYTES_MAX).await;
         return Err(refusal);
@@ -461,14 +475,9 @@ async fn receive(row: Row, call: Call, mut incoming: Incoming) -> Outcome {
         bytes_max,
         memory,
         stall,
+        head_bytes,
     };
-    let (body, place) = match body::read(incoming, &call.headers, limits).await {
-        Ok(read) => read,
-        Err(error) if error.status == StatusCode::SERVICE_UNAVAILABLE => {
-            return Ok(try_later(&call, &error));
-        }
-        Err(error) => return Err(error),
-    };
+    let (body, place) = body::read(incoming, &call.headers, limits).await?;
     let call = Call {
         body,
         _place: Some(place),
@@ -482,7 +491,7 @@ async fn run(row: Row, call: Arc<Call>) -> Outcome {
         Handler::Blocking(_) | Handler::Streaming(_) => {
             match call.shared.admission.enter(row.rate).await {
                 Ok(place) => place,
-                Err(Overloaded) => return Ok(overloaded(&call)),
+                Err(Overloaded) => return Err(overloaded()),
             }
         }
         _ => None,
@@ -523,14 +532,22 @@ async fn run(row: Row, call: Arc<Call>) -> Outcome {
     }
 }
 
-fn overloaded(call: &Call) -> Reply {
+/// The queue of work is full.
+pub(crate) fn overloaded() -> WireError {
     let message = "The server has more to do than it can: try again in a second.";
-    try_later(call, &WireError::new(kind::TIMEOUT, message))
+    WireError::new(kind::TIMEOUT, message).with_status(StatusCode::SERVICE_UNAVAILABLE)
 }
 
-fn try_later(call: &Call, error: &WireError) -> Reply {
-    let body = error.body(url_of(&call.uri));
-    Reply::json(StatusCode::SERVICE_UNAVAILABLE, body).with(header::RETRY_AFTER, "1")
+/// Bytes that the head of a request takes beside its connection. HTTP/1 has one at a time, for
+/// which the connection has room; many of HTTP/2 may wait for their bodies at once.
+fn head_bytes(head: &Parts) -> usize {
+    if head.version != Version::HTTP_2 {
+        return 0;
+    }
+    let headers = head.headers.iter();
+    headers
+        .map(|(name, value)| name.as_str().len() + value.len() + HEADER_BYTES)
+        .sum()
 }
 
 fn panicked() -> WireError {
@@ -552,7 +569,14 @@ fn failed(error: &WireError, url: &str) -> Reply {
             "request refused"
         );
     }
-    Reply::json(error.status, error.body(url))
+    let reply = Reply::json(error.status, error.body(url));
+    match error.status {
+        // Too much is going on; what was told to stay away for other reasons stays so.
+        StatusCode::SERVICE_UNAVAILABLE if error.kind == kind::TIMEOUT => {
+            reply.with(header::RETRY_AFTER, "1")
+        }
+        _ => reply,
+    }
 }
 
 fn accepts_gzip(headers: &HeaderMap) -> bool {
@@ -609,6 +633,18 @@ fn gzip(body: &[u8]) -> Option<Bytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heads_are_counted_where_many_may_wait_for_bodies() {
+        let of = |version| {
+            let request = Request::builder()
+                .version(version)
+                .header("a", "b".repeat(99));
+            head_bytes(&request.body(()).unwrap().into_parts().0)
+        };
+        assert_eq!(of(Version::HTTP_11), 0);
+        assert_eq!(of(Version::HTTP_2), 1 + 99 + HEADER_BYTES);
+    }
 
     #[test]
     fn only_an_answer_nobody_waits_for_is_abandoned() {

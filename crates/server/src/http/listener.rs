@@ -3,6 +3,9 @@
 //! Called by `running` with a bound listener. One task per connection; requests on it follow one
 //! another.
 //!
+//! Invariant: a connection is counted as long as it is open, also when a web socket was made of it,
+//! which outlives the task that it came from.
+//!
 //! Stopping: no connection is accepted any more, idle ones are closed, and a request under way is
 //! answered with `Connection: close`. What is left after `drain_timeout` is cut.
 
@@ -21,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::addresses::Addresses;
+use super::addresses::{AddressPlace, Addresses};
 use super::dispatch;
 use super::reply::ReplyBody;
 use super::stall::Stalling;
@@ -31,10 +34,33 @@ use crate::shared::Shared;
 /// Pause after a failed `accept`: the usual reason is that file descriptors have run out.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
+/// Bytes that are read at a time beside a head.
+const READ_BYTES: usize = 8 << 10;
+
 /// Requests at a time on one connection of HTTP/2.
 const STREAMS_MAX: u32 = 100;
+/// Places that a connection of HTTP/2 takes beside its own, because of its requests and windows.
+const HTTP2_PLACES: u32 = 15;
+/// Bytes that may come on one connection of HTTP/2, and on one of its streams, before somebody
+/// reads them.
+const CONNECTION_WINDOW_BYTES: u32 = 512 << 10;
+const STREAM_WINDOW_BYTES: u32 = 256 << 10;
 /// Bytes of answers that wait on one stream of HTTP/2.
 const SEND_BYTES_MAX: usize = 256 << 10;
+
+/// What a connection counts for until the last of those who have it drops this.
+pub(crate) struct Places {
+    all: Arc<Semaphore>,
+    _connection: OwnedSemaphorePermit,
+    _address: AddressPlace,
+}
+
+impl Places {
+    /// The places that a connection of HTTP/2 takes more; `None` when there are not so many.
+    fn of_http2(&self) -> Option<OwnedSemaphorePermit> {
+        self.all.clone().try_acquire_many_owned(HTTP2_PLACES).ok()
+    }
+}
 
 /// Serves until `stop` turns true, then drains. Returns how many connections had to be cut.
 pub(crate) async fn serve(
@@ -59,11 +85,13 @@ pub(crate) async fn serve(
                     tracing::debug!(%peer, "closed: too many connections from this address");
                     continue;
                 };
-                let connection = connection(shared.clone(), stream, peer, stop.clone());
-                connections.spawn(async move {
-                    let _places = (place, address_place);
-                    connection.await;
+                let places = Arc::new(Places {
+                    all: places.clone(),
+                    _connection: place,
+                    _address: address_place,
                 });
+                let (shared, stop) = (shared.clone(), stop.clone());
+                connections.spawn(connection(shared, places, stream, peer, stop));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -102,6 +130,7 @@ async fn accept(
 
 async fn connection(
     shared: Arc<Shared>,
+    places: Arc<Places>,
     stream: TcpStream,
     peer: SocketAddr,
     stop: watch::Receiver<bool>,
@@ -109,7 +138,7 @@ async fn connection(
     // Answers are written whole; waiting to fill a packet would only add latency.
     drop(stream.set_nodelay(true));
     let Some(tls) = &shared.tls else {
-        return serve_http1(shared, stream, Caller::unproven(peer), stop).await;
+        return serve_http1(shared, places, stream, Caller::unproven(peer), stop).await;
     };
     let timeout = shared.config.handshake_timeout;
     // Boxed one by one: a connection takes memory for what it is, not for the largest of all kinds.
@@ -117,9 +146,13 @@ async fn connection(
         return;
     };
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        Box::pin(serve_http2(shared, stream, caller, stop)).await;
+        let Some(_more) = places.of_http2() else {
+            tracing::debug!(%peer, "closed: too many connections for one more of HTTP/2");
+            return;
+        };
+        Box::pin(serve_http2(shared, places, stream, caller, stop)).await;
     } else {
-        Box::pin(serve_http1(shared, stream, caller, stop)).await;
+        Box::pin(serve_http1(shared, places, stream, caller, stop)).await;
     }
 }
 
@@ -127,14 +160,16 @@ async fn connection(
 /// a request's future as long as the connection, also while it is idle or streams.
 async fn answer(
     shared: Arc<Shared>,
+    places: Arc<Places>,
     caller: Caller,
     request: Request<Incoming>,
 ) -> Result<Response<ReplyBody>, Infallible> {
-    Ok(Box::pin(dispatch::answer(shared, caller, request)).await)
+    Ok(Box::pin(dispatch::answer(shared, places, caller, request)).await)
 }
 
 async fn serve_http1<S>(
     shared: Arc<Shared>,
+    places: Arc<Places>,
     stream: S,
     caller: Caller,
     mut stop: watch::Receiver<bool>,
@@ -147,8 +182,9 @@ async fn serve_http1<S>(
         .timer(TokioTimer::new())
         .header_read_timeout(config.head_timeout)
         .max_headers(config.header_count_max)
-        .max_header_size(config.head_bytes_max);
-    let service = service_fn(|request| answer(shared.clone(), caller, request));
+        .max_header_size(config.head_bytes_max)
+        .max_buf_size(config.head_bytes_max + READ_BYTES);
+    let service = service_fn(|request| answer(shared.clone(), places.clone(), caller, request));
     let connection = builder
         .serve_connection(
             TokioIo::new(Stalling::new(stream, config.stall_timeout)),
@@ -171,6 +207,7 @@ async fn serve_http1<S>(
 /// Several requests at a time over one connection. hyper counts resets and frames without end.
 async fn serve_http2<S>(
     shared: Arc<Shared>,
+    places: Arc<Places>,
     stream: S,
     caller: Caller,
     mut stop: watch::Receiver<bool>,
@@ -184,8 +221,10 @@ async fn serve_http2<S>(
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(u32::try_from(config.head_bytes_max).unwrap_or(u32::MAX))
         .max_send_buf_size(SEND_BYTES_MAX)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .keep_alive_interval(config.head_timeout);
-    let service = service_fn(|request| answer(shared.clone(), caller, request));
+    let service = service_fn(|request| answer(shared.clone(), places.clone(), caller, request));
     let stream = TokioIo::new(Stalling::new(stream, config.stall_timeout));
     let connection = builder.serve_connection(stream, service);
     let mut connection = std::pin::pin!(connection);
@@ -198,5 +237,26 @@ async fn serve_http2<S>(
     };
     if let Err(error) = ended {
         tracing::debug!(peer = %caller.peer, %error, "connection ended early");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_of_http2_counts_for_many() {
+        let all = Arc::new(Semaphore::new(20));
+        let addresses = Addresses::new(1, false);
+        let enter = || Places {
+            all: all.clone(),
+            _connection: all.clone().try_acquire_owned().unwrap(),
+            _address: addresses.enter([127, 0, 0, 1].into()).unwrap(),
+        };
+        let (first, second) = (enter(), enter());
+        let more = first.of_http2();
+        assert!(more.is_some() && second.of_http2().is_none());
+        drop(more);
+        assert!(second.of_http2().is_some());
     }
 }

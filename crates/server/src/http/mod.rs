@@ -20,7 +20,7 @@ pub(crate) use admission::Admission;
 pub(crate) use body::{Pace, crowded};
 pub(crate) use body_memory::{BodyMemory, BodyPlace};
 pub(crate) use chunks::ChunkWriter;
-pub(crate) use dispatch::{Call, Handler, Outcome, Pending, answer_inner};
+pub(crate) use dispatch::{Call, Handler, Outcome, Pending, answer_inner, overloaded};
 pub(crate) use feed::Feed;
 pub(crate) use listener::serve;
 pub(crate) use reply::{BrokenStream, Reply};

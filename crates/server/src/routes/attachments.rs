@@ -1,7 +1,8 @@
 //! `/databases/*/attachments`: files of documents, streamed both ways.
 //!
-//! A content that is put arrives while it is stored, in transactions of a MiB; one that is read
-//! leaves in pieces, or as the one range that the client asked for. Batches carry contents as parts
+//! A content that is put arrives while it is stored, in transactions of a MiB, or less where there
+//! is little memory; one that is read leaves in pieces, or as the one range that the client asked
+//! for. Batches carry contents as parts
 //! of a multipart body, in the order of their commands.
 
 use std::sync::Arc;
@@ -16,19 +17,19 @@ use jackdaw_database::{
     Database, Snapshot, WriteError,
 };
 use jackdaw_document::{Object, ObjectWriter, Value, write_object};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
 use super::documents::snapshot;
 use super::queries::long;
-use super::{failure, input, writing};
-use crate::http::{BodyPlace, Call, ChunkWriter, Feed, Outcome, Pace, Pending, Reply, crowded};
+use super::{Rate, failure, input, writing};
+use crate::http::{
+    BodyPlace, Call, ChunkWriter, Feed, Outcome, Pace, Pending, Reply, crowded, overloaded,
+};
 use crate::wire::{WireError, kind};
 
 /// Type of a content whose owner gave none.
 const ANY_TYPE: HeaderValue = HeaderValue::from_static("application/octet-stream");
-/// Bytes of a content that are stored at a time.
-const PIECE_BYTES: usize = 1 << 20;
-
 /// Gives the upload back when a piece is stored.
 type Storing = JoinHandle<Result<AttachmentUpload, WriteError>>;
 
@@ -233,7 +234,8 @@ pub(super) fn put(call: Arc<Call>, mut feed: Feed) -> Pending {
 async fn store(call: &Arc<Call>, feed: &mut Feed) -> Outcome {
     let database = super::database_soon(call).await?;
     let (id, name) = (required(call, "id")?, required(call, "name")?);
-    let content = receive(call, &database, feed).await?;
+    // The place of what travels with the command.
+    let (content, _place) = receive(call, &database, feed).await?;
     let command = Command::Attachment {
         id: id.clone(),
         name: name.clone(),
@@ -272,33 +274,57 @@ fn push_content(object: &mut ObjectWriter<'_>, stored: &AttachmentInfo) {
 }
 
 /// Stores a body as it comes, a piece while the next arrives; gives it as a content that can be
-/// attached. A slow sender holds no thread, and memory for a limited time.
+/// attached, and counts what of it is in memory. A slow sender holds no thread, and memory for a
+/// limited time.
 async fn receive(
     call: &Call,
     database: &Arc<Database>,
     feed: &mut Feed,
-) -> Result<AttachmentContent, WireError> {
+) -> Result<(AttachmentContent, BodyPlace), WireError> {
+    let piece_bytes = call.shared.bodies.piece_bytes();
     let first = database.upload_attachment();
     let mut storing: Storing = tokio::spawn(async { Ok(first) });
     let mut piece = Piece::new(call);
     while let Some(came) = feed.next().await? {
+        // With little memory left, what came is stored instead of waiting beside the rest.
+        if !piece.has_room(came.len()) && !piece.bytes.is_empty() {
+            storing = store_piece(call, storing, &mut piece).await?;
+        }
         piece.push(&came).await?;
-        if piece.bytes.len() >= PIECE_BYTES {
-            let mut upload = settle(storing).await?;
-            let full = std::mem::replace(&mut piece, Piece::new(call));
-            storing = tokio::task::spawn_blocking(move || {
-                upload.push(&full.bytes)?;
-                Ok(upload)
-            });
+        if piece.bytes.len() >= piece_bytes {
+            storing = store_piece(call, storing, &mut piece).await?;
         }
     }
-    let mut upload = settle(storing).await?;
+    let upload = settle(storing).await?;
+    let turn = turn(call).await?;
     let finished = tokio::task::spawn_blocking(move || {
-        upload.push(&piece.bytes)?;
-        upload.finish()
+        let _turn = turn;
+        let Piece { bytes, place, .. } = piece;
+        upload.finish(bytes).map(|content| (content, place))
     });
     let finished = finished.await.map_err(|_| lost())?;
     finished.map_err(|error| failure::write(&error))
+}
+
+/// A place among those that work with data.
+async fn turn(call: &Call) -> Result<Option<OwnedSemaphorePermit>, WireError> {
+    let turn = call.shared.admission.enter(Rate::Data).await;
+    turn.map_err(|_| overloaded())
+}
+
+/// Begins to store a piece when those before it are stored, and goes on with an empty one.
+async fn store_piece(
+    call: &Call,
+    storing: Storing,
+    piece: &mut Piece,
+) -> Result<Storing, WireError> {
+    let mut upload = settle(storing).await?;
+    let turn = turn(call).await?;
+    let full = std::mem::replace(piece, Piece::new(call));
+    Ok(tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        full.store(|bytes| upload.push(bytes)).map(|()| upload)
+    }))
 }
 
 async fn settle(storing: Storing) -> Result<AttachmentUpload, WireError> {
@@ -322,6 +348,12 @@ impl Piece {
         }
     }
 
+    /// Whether there is memory for so many bytes more, without waiting.
+    fn has_room(&mut self, more_bytes: usize) -> bool {
+        let len_bytes = self.bytes.len() + more_bytes;
+        self.place.try_grow(len_bytes as u64)
+    }
+
     async fn push(&mut self, came: &[u8]) -> Result<(), WireError> {
         let len_bytes = self.bytes.len() + came.len();
         self.pace.check(len_bytes)?;
@@ -329,6 +361,14 @@ impl Piece {
         grown.map_err(|_| crowded())?;
         self.bytes.extend_from_slice(came);
         Ok(())
+    }
+
+    /// Hands the bytes over to be stored. Their memory is counted until that is done.
+    fn store<T>(self, store: impl FnOnce(Vec<u8>) -> T) -> T {
+        let Piece { bytes, place, .. } = self;
+        let stored = store(bytes);
+        drop(place);
+        stored
     }
 }
 
@@ -474,5 +514,31 @@ pub(super) fn push_result(object: &mut ObjectWriter<'_>, result: &CommandResult)
         if destination.is_some() {
             object.string("DestinationDocumentChangeVector", vector);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::http::BodyMemory;
+
+    #[test]
+    fn a_piece_is_counted_until_it_is_stored() {
+        const BYTES: usize = 600 << 10;
+        let bodies = BodyMemory::new(1 << 20, Duration::ZERO);
+        let mut piece = Piece {
+            bytes: vec![0; BYTES],
+            place: bodies.enter(),
+            pace: Pace::new(Duration::from_secs(1)),
+        };
+        assert!(piece.has_room(0));
+        let mut other = bodies.enter();
+        piece.store(|bytes| {
+            assert_eq!(bytes.len(), BYTES);
+            assert!(!other.try_grow(BYTES as u64));
+        });
+        assert!(other.try_grow(BYTES as u64));
     }
 }

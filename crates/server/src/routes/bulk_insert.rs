@@ -1,8 +1,8 @@
 //! `POST /databases/*/bulk_insert`: one long JSON array of documents, stored while it arrives.
 //!
 //! The body is cut into its elements without waiting for its end; elements are parsed on the
-//! blocking pool and stored in batches of `BATCH_BYTES`. One batch is being stored while the next
-//! is received, so that network and disk work at the same time.
+//! blocking pool and stored in batches of a MiB, or less where there is little memory. One batch is
+//! being stored while the next is received, so that network and disk work at the same time.
 //!
 //! The closing `]` ends the work, whether or not the body ends with it: some clients keep the body
 //! open until they have the answer.
@@ -17,12 +17,10 @@ use jackdaw_database::{Command, CommandResult, Database};
 use jackdaw_document::{Limits, Parser};
 use tokio::task::JoinHandle;
 
-use super::{batch, input, writing};
-use crate::http::{Call, Feed, Pending, Reply, crowded};
+use super::{Rate, batch, input, writing};
+use crate::http::{BodyPlace, Call, Feed, Pending, Reply, crowded, overloaded};
 use crate::wire::{WireError, kind};
 
-/// JSON text of one batch. Larger ones save nothing more on the journal.
-const BATCH_BYTES: usize = 1 << 20;
 /// What has been stored so far.
 #[derive(Clone, Copy, Default)]
 struct Stored {
@@ -86,35 +84,61 @@ async fn store_all(
     feed: &mut Feed,
     stored: &mut Stored,
 ) -> Result<(), WireError> {
+    let bodies = &call.shared.bodies;
+    // Larger batches save nothing more on the journal.
+    let batch_bytes = bodies.piece_bytes();
     let mut elements = Elements::new(call.shared.config.body_bytes_max);
-    let mut place = call.shared.bodies.enter();
+    let mut place = bodies.enter();
     let mut storing: Option<Storing> = None;
-    let mut storing_bytes = 0;
     while !elements.ended {
         let Some(piece) = feed.next().await? else {
             break;
         };
-        let held_bytes = storing_bytes + elements.held_bytes() + piece.len();
-        let grown = place.grow(held_bytes as u64).await;
-        grown.map_err(|_| crowded())?;
-        elements.push(&piece)?;
-        if elements.ready_bytes() >= BATCH_BYTES && elements.content_left == 0 {
+        let wanted = (elements.held_bytes() + piece.len()) as u64;
+        // With little memory left, what is whole is stored instead of waiting beside the rest.
+        if !place.try_grow(wanted) && elements.is_divisible() {
             settle(&mut storing, stored).await?;
-            storing_bytes = elements.ready_bytes();
-            storing = Some(store(database, elements.take(), stored.skips_unchanged));
+            let full = (
+                elements.take(),
+                std::mem::replace(&mut place, bodies.enter()),
+            );
+            storing = Some(store(call, database, full, stored.skips_unchanged));
+        }
+        let wanted = (elements.held_bytes() + piece.len()) as u64;
+        place.grow(wanted).await.map_err(|_| crowded())?;
+        elements.push(&piece)?;
+        if elements.ready_bytes() >= batch_bytes && elements.is_divisible() {
+            settle(&mut storing, stored).await?;
+            let full = (
+                elements.take(),
+                std::mem::replace(&mut place, bodies.enter()),
+            );
+            storing = Some(store(call, database, full, stored.skips_unchanged));
         }
     }
     elements.finish()?;
     settle(&mut storing, stored).await?;
-    let mut last = Some(store(database, elements.take(), stored.skips_unchanged));
+    let last = (elements.take(), place);
+    let mut last = Some(store(call, database, last, stored.skips_unchanged));
     settle(&mut last, stored).await
 }
 
-/// Parses and stores a batch on a task of its own.
-fn store(database: &Arc<Database>, batch: Batch, skips_unchanged: bool) -> Storing {
-    let database = database.clone();
+/// Parses and stores a batch on a task of its own; its memory is counted until that is done.
+fn store(
+    call: &Call,
+    database: &Arc<Database>,
+    (batch, place): (Batch, BodyPlace),
+    skips_unchanged: bool,
+) -> Storing {
+    let (shared, database) = (call.shared.clone(), database.clone());
     tokio::spawn(async move {
-        let parsed = tokio::task::spawn_blocking(move || batch.commands());
+        let _place = place;
+        let turn = shared.admission.enter(Rate::Data).await;
+        let turn = turn.map_err(|_| overloaded())?;
+        let parsed = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            batch.commands()
+        });
         let commands = parsed.await.map_err(|_| lost())??;
         if commands.is_empty() {
             return Ok(0);
@@ -227,6 +251,11 @@ impl Elements {
     fn ready_bytes(&self) -> usize {
         let contents = self.ready.contents.iter().map(|(_, content)| content.len());
         self.ready.text.len() + contents.sum::<usize>()
+    }
+
+    /// Whether what is whole can be stored by itself.
+    fn is_divisible(&self) -> bool {
+        !self.ready.ends.is_empty() && self.content_left == 0
     }
 
     fn take(&mut self) -> Batch {

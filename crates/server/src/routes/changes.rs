@@ -6,12 +6,17 @@
 //! their order; they are not kept for a client that is away.
 //!
 //! What changed among documents is read from a snapshot by the etags of the change, so that a
-//! writer does nothing for those who watch. A client that does not read is let go.
+//! writer does nothing for those who watch. A client that does not read is let go, and so is one
+//! that answers no pings: it may be gone without a word.
+//!
+//! Invariant: the socket's task holds the places of its connection, so that it goes on being
+//! counted.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use hyper::StatusCode;
 use hyper::header::{
@@ -38,6 +43,8 @@ const CHANGES_AHEAD: usize = 4096;
 const COMMAND_BYTES_MAX: usize = 64 << 10;
 /// Most things that one client watches.
 const WATCHED_MAX: usize = 10_000;
+/// Bytes that are read at a time, and that are kept for reading as long as the socket is open.
+const READ_BYTES: usize = 4 << 10;
 /// How long one frame may take to be sent.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -62,12 +69,21 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
         }
         let mut changed = super::follow(&call, &database)?;
         let accept = derive_accept_key(key.as_bytes());
-        let stopping = call.shared.stopping.clone();
+        let signs = Signs {
+            stopping: call.shared.stopping.clone(),
+            pulse: call.shared.pulse.subscribe(),
+            silence_max: call.shared.config.head_timeout,
+        };
         let operations = call.shared.operations.watch();
         tokio::spawn(async move {
+            let _places = upgrade.places;
             // A client that went away between request and answer is no failure.
-            let Ok(upgraded) = upgrade.await else { return };
+            let Ok(upgraded) = upgrade.connection.await else {
+                return;
+            };
             let config = WebSocketConfig::default()
+                .read_buffer_size(READ_BYTES)
+                .write_buffer_size(READ_BYTES)
                 .max_message_size(Some(COMMAND_BYTES_MAX))
                 .max_frame_size(Some(COMMAND_BYTES_MAX));
             let upgraded = TokioIo::new(upgraded);
@@ -75,7 +91,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
             let mut socket = socket.await;
             let name = database.name().to_owned();
             let farewell = tokio::select! {
-                () = serve(&mut socket, database, operations, stopping) => None,
+                () = serve(&mut socket, database, operations, signs) => None,
                 ending = changed.ended() => Some(CloseFrame {
                     code: CloseCode::Away,
                     reason: ending.message(&name).into(),
@@ -92,11 +108,21 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
     })
 }
 
+/// What a quiet socket goes by.
+struct Signs {
+    /// Turns true when the server stops.
+    stopping: watch::Receiver<bool>,
+    /// When to ping.
+    pulse: watch::Receiver<u64>,
+    /// How long nothing may come, with pings that ask for it.
+    silence_max: Duration,
+}
+
 async fn serve(
     socket: &mut Socket,
     database: Arc<Database>,
     mut operations: broadcast::Receiver<OperationNews>,
-    mut stopping: watch::Receiver<bool>,
+    mut signs: Signs,
 ) {
     let (sender, mut news) = mpsc::channel::<News>(CHANGES_AHEAD);
     let queue = Arc::new(Queue(Mutex::new(Some(sender))));
@@ -107,14 +133,22 @@ async fn serve(
     );
     let greeting = json!({ "TopologyChange": true, "AggressiveCachingChange": true });
     let mut watched = Watched::default();
+    let mut heard = Instant::now();
     let mut is_open = send(socket, &greeting).await;
     while is_open {
         is_open = tokio::select! {
-            message = socket.next() => match message {
-                Some(Ok(Message::Text(text))) => obey(socket, &mut watched, &text).await,
-                Some(Ok(Message::Close(_)) | Err(_)) | None => false,
-                Some(Ok(_)) => true,
-            },
+            message = socket.next() => {
+                heard = Instant::now();
+                match message {
+                    Some(Ok(Message::Text(text))) => obey(socket, &mut watched, &text).await,
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => false,
+                    Some(Ok(_)) => true,
+                }
+            }
+            _ = signs.pulse.changed() => {
+                heard.elapsed() < signs.silence_max
+                    && send_frame(socket, Message::Ping(Bytes::new())).await
+            }
             one = news.recv() => match one {
                 Some(News::Change(change)) => tell(socket, &database, &watched, change).await,
                 Some(News::Index(index)) => tell_index(socket, &watched, &index).await,
@@ -127,7 +161,7 @@ async fn serve(
                 Ok(_) => true,
                 Err(_) => false,
             },
-            _ = stopping.changed() => false,
+            _ = signs.stopping.changed() => false,
         };
     }
     drop(listeners);
@@ -166,7 +200,10 @@ async fn tell_index(socket: &mut Socket, watched: &Watched, news: &IndexNews) ->
 
 /// Sends one message; false when the client is gone or does not read.
 async fn send(socket: &mut Socket, message: &Value) -> bool {
-    let frame = Message::text(ascii(&format!("[{message}]")));
+    send_frame(socket, Message::text(ascii(&format!("[{message}]")))).await
+}
+
+async fn send_frame(socket: &mut Socket, frame: Message) -> bool {
     let sent = tokio::time::timeout(SEND_TIMEOUT, socket.send(frame)).await;
     matches!(sent, Ok(Ok(())))
 }

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -206,7 +206,11 @@ impl Connection {
 
     /// Whether the server has closed its side: nothing more can be read.
     pub(crate) fn is_closed(&mut self) -> bool {
-        self.reader.fill_buf().map_or(true, <[u8]>::is_empty)
+        match self.reader.fill_buf() {
+            Ok(bytes) => bytes.is_empty(),
+            // One that keeps silent for too long is open.
+            Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+        }
     }
 }
 

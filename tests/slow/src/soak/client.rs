@@ -314,9 +314,9 @@ impl Client {
             true => {
                 let mut upload = self.database.upload_attachment();
                 for piece in bytes.chunks(1 << 20) {
-                    upload.push(piece)?;
+                    upload.push(piece.to_vec())?;
                 }
-                upload.finish()?
+                upload.finish(Vec::new())?
             }
         };
         self.database.batch(vec![Command::Attachment {
