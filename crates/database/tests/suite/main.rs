@@ -5,7 +5,8 @@
 //! about bulk import, `queries` about automatic indexes, `static_indexes` about those that somebody
 //! defined, `beside` about what documents have beside their
 //! bodies, revisions and compare-exchange, `backups` about backups of a data directory,
-//! `encryption` about what of them can be read on the disk.
+//! `encryption` about what of them can be read on the disk, `durable_writes` about what indexes
+//! cost.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -14,6 +15,7 @@ mod beside;
 mod common;
 mod documents;
 mod due;
+mod durable_writes;
 mod encryption;
 mod explain;
 mod imports;
