@@ -645,13 +645,20 @@ impl WriteTransaction {
             return Err(refusal);
         }
         self.store_roots()?;
-        if self.pages.dirty_bytes > DIRTY_BYTES_MAX {
-            return Err(StorageError::Limit {
+        // Before images are copied, which it counts already, and with what notes of them take.
+        self.expect_size()?;
+        self.keep_for_snapshots()?;
+        self.expect_size()
+    }
+
+    fn expect_size(&self) -> Result<(), StorageError> {
+        match self.pages.dirty_bytes <= DIRTY_BYTES_MAX {
+            true => Ok(()),
+            false => Err(StorageError::Limit {
                 what: "changed bytes in one transaction",
                 max: DIRTY_BYTES_MAX as u64,
-            });
+            }),
         }
-        self.keep_for_snapshots()
     }
 
     /// Everything else that can fail: room in data file and journal, markers of pages whose older
