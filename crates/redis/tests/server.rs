@@ -167,18 +167,27 @@ fn start_with_little_for_clients() -> jackdaw_redis::RedisServer {
 #[test]
 fn whoever_holds_most_is_closed_and_nobody_else() {
     let server = start_with_little_for_clients();
+    // Nearly all there is, in two values of which the last byte is missing.
     let mut hog = Client::connect(&server);
-    hog.send_bytes(&begun(1900 << 10, 1));
+    let value = vec![b'v'; 1900 << 10];
+    let head = |word: &[u8]| format!("${}\r\n", word.len()).into_bytes();
+    hog.send_bytes(b"*5\r\n$4\r\nMSET\r\n$1\r\nk\r\n");
+    hog.send_bytes(&[&head(&value), &value[..], b"\r\n$1\r\nj\r\n"].concat());
+    hog.send_bytes(&[&head(&value), &value[1..]].concat());
     // Whether or not the server has read all of that, it does not concern those that hold less.
     let mut others: Vec<Client> = (0..6).map(|_| Client::connect(&server)).collect();
     for other in &mut others {
         other.send_bytes(&begun(400 << 10, 1));
     }
-    for other in &mut others {
+    let (last, others) = others.split_last_mut().unwrap();
+    for other in others {
         other.send_bytes(b"v\r\n");
         assert_eq!(other.reply(), "OK");
     }
+    // With what the last one holds it is more than all may, as soon as both are read.
     assert!(hog.is_told_or_closed("maxmemory-clients"));
+    last.send_bytes(b"v\r\n");
+    assert_eq!(last.reply(), "OK");
     // What was held is free again: a command that takes most of it goes through.
     let mut next = Client::connect(&server);
     next.send_bytes(&begun(3 << 19, 0));
