@@ -1,5 +1,6 @@
 //! Runs a workload on an engine: loads what it needs, warms up, measures.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use crate::settings::{Settings, Workload};
 const VALUE_BYTES: usize = 128;
 const LARGE_VALUE_BYTES: usize = 1 << 20;
 const CLIENTS: u64 = 16;
+const READERS: u64 = 2;
 /// Items in a transaction while loading what a read or delete is measured on.
 const LOAD_BATCH: u64 = 10_000;
 /// One read in so many is timed on its own: reading the clock costs a twentieth of a read.
@@ -41,6 +43,7 @@ pub fn run(
             run.load()?;
             report(run.reads_in_one_snapshot()?);
             report(run.reads_in_transactions()?);
+            report(run.reads_of_threads()?);
         }
         Workload::Scan => {
             run.load()?;
@@ -128,7 +131,7 @@ impl Run<'_> {
     }
 
     fn reads_in_one_snapshot(&self) -> Result<Measurement, Error> {
-        let mut keys = TimedKeys::new(self.items);
+        let mut keys = TimedKeys::new(0..self.items, self.items);
         let started = Started::now(&self.settings.directory);
         self.engine.get_all(&mut keys)?;
         self.measurement(
@@ -141,15 +144,39 @@ impl Run<'_> {
     }
 
     fn reads_in_transactions(&self) -> Result<Measurement, Error> {
-        let mut keys = TimedKeys::new(self.items);
         let started = Started::now(&self.settings.directory);
+        let latencies = self.read_each(0..self.items)?;
+        let mode = Some("transaction-each");
+        self.measurement(started, self.items, VALUE_BYTES, latencies, mode)
+    }
+
+    /// The same reads, divided between threads.
+    fn reads_of_threads(&self) -> Result<Measurement, Error> {
+        let started = Started::now(&self.settings.directory);
+        let mut latencies = Latencies::default();
+        std::thread::scope(|scope| -> Result<(), Error> {
+            let parts = batches(self.items, self.items.div_ceil(READERS).max(1));
+            let readers: Vec<_> = parts
+                .map(|(start, count)| scope.spawn(move || self.read_each(start..start + count)))
+                .collect();
+            for reader in readers {
+                latencies.append(reader.join().map_err(|_| "a reader panicked")??);
+            }
+            Ok(())
+        })?;
+        let mode = Some("two-threads");
+        self.measurement(started, self.items, VALUE_BYTES, latencies, mode)
+    }
+
+    /// Reads keys of these positions, each in a transaction of its own.
+    fn read_each(&self, positions: Range<u64>) -> Result<Latencies, Error> {
+        let mut keys = TimedKeys::new(positions, self.items);
         let mut sum = 0_u64;
         for key in &mut keys {
             sum = sum.wrapping_add(self.engine.get(&key)?);
         }
         std::hint::black_box(sum);
-        let mode = Some("transaction-each");
-        self.measurement(started, self.items, VALUE_BYTES, keys.latencies, mode)
+        Ok(keys.latencies)
     }
 
     fn scan(&self) -> Result<Measurement, Error> {
@@ -221,17 +248,18 @@ fn batches(items: u64, per_batch: u64) -> impl Iterator<Item = (u64, u64)> {
 
 /// Random keys out of those written; measures how long the reader takes between some of them.
 struct TimedKeys {
+    positions: Range<u64>,
     items: u64,
-    position: u64,
     sample: Option<Instant>,
     latencies: Latencies,
 }
 
 impl TimedKeys {
-    fn new(items: u64) -> TimedKeys {
+    /// The keys of these positions of the sequence, out of so many items.
+    fn new(positions: Range<u64>, items: u64) -> TimedKeys {
         TimedKeys {
+            positions,
             items,
-            position: 0,
             sample: None,
             latencies: Latencies::default(),
         }
@@ -245,13 +273,10 @@ impl Iterator for TimedKeys {
         if let Some(sample) = self.sample.take() {
             self.latencies.push(sample.elapsed());
         }
-        if self.position == self.items {
-            return None;
-        }
+        let position = self.positions.next()?;
         // Drawn with repetition, from a sequence apart from the one that made the keys.
-        let number = data::mix(self.position ^ (0x7a3d << 40)) % self.items;
-        self.position += 1;
-        if self.position.is_multiple_of(READ_SAMPLE) {
+        let number = data::mix(position ^ (0x7a3d << 40)) % self.items;
+        if (position + 1).is_multiple_of(READ_SAMPLE) {
             self.sample = Some(Instant::now());
         }
         Some(data::key(Order::Random, number))

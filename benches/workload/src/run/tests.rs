@@ -94,7 +94,11 @@ fn writes_come_in_transactions_of_the_asked_size() {
 
 #[test]
 fn reads_find_what_was_loaded() {
-    let modes = vec![("one-snapshot", 1_000), ("transaction-each", 1_000)];
+    let modes = vec![
+        ("one-snapshot", 1_000),
+        ("transaction-each", 1_000),
+        ("two-threads", 1_000),
+    ];
     assert_eq!(measured(Workload::Read, 1_000).0, modes);
     assert_eq!(measured(Workload::Scan, 1_000).0, [("warm", 1_000)]);
     assert_eq!(measured(Workload::Delete, 1_000).0, [("durable", 500)]);
