@@ -218,7 +218,7 @@ fn flipped_byte_is_named_and_other_pages_are_served() {
 }
 
 #[test]
-fn foreign_and_newer_directories_are_refused() {
+fn foreign_and_damaged_directories_are_refused() {
     let vfs = SimVfs::new(5);
     drop(open(&vfs).unwrap());
     let meta = Path::new(DIRECTORY).join("meta");

@@ -7,6 +7,8 @@
 
 #[path = "flips/listing.rs"]
 mod listing;
+#[path = "golden/snapshots.rs"]
+mod snapshots;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,9 +55,8 @@ fn check(name: &str) {
     assert_eq!(report.damages, []);
     let disk: Arc<dyn Vfs> = vfs.clone();
     let environment = Environment::open(disk, Path::new("/db"), Options::small()).unwrap();
-    let reader = environment.read().unwrap();
-    assert_eq!(listing::of(&reader).unwrap(), expected);
-    drop(reader);
+    let found = snapshots::listing(|| environment.read(), listing::of).unwrap();
+    assert_eq!(found, expected);
     assert_eq!(environment.check(CheckLevel::Full).unwrap().damages, []);
     // And it can be written to.
     let mut transaction = environment.begin_write().unwrap();
@@ -72,4 +73,15 @@ fn format_1_closed_in_order_opens_and_reads_back() {
 #[test]
 fn format_1_after_a_crash_replays_its_journal() {
     check("format-1-crashed");
+}
+
+/// With counted trees, values in their place, records in pieces and named snapshots.
+#[test]
+fn format_1_with_snapshots_closed_in_order_opens_and_reads_back() {
+    check("format-1-snapshots-closed");
+}
+
+#[test]
+fn format_1_with_snapshots_after_a_crash_replays_its_journal() {
+    check("format-1-snapshots-crashed");
 }

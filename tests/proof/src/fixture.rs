@@ -6,15 +6,18 @@ use std::sync::Arc;
 
 use jackdaw_io::Vfs;
 use jackdaw_sim::{CrashChoice, Rng, SimVfs};
-use jackdaw_storage::{Environment, Options, ReadTransaction, StorageError};
+use jackdaw_storage::{Environment, Options};
 
 use crate::model::{State, change};
 
 #[path = "../../../crates/storage/tests/flips/listing.rs"]
 mod listing;
+#[path = "../../../crates/storage/tests/golden/snapshots.rs"]
+mod snapshots;
 
 const SEED: u64 = 1;
-const TRANSACTIONS: u64 = 14;
+/// Enough for named snapshots that are left in the end.
+const TRANSACTIONS: u64 = 30;
 
 fn open(vfs: &Arc<SimVfs>) -> Result<Environment, String> {
     let vfs: Arc<dyn Vfs> = vfs.clone();
@@ -25,7 +28,8 @@ fn open(vfs: &Arc<SimVfs>) -> Result<Environment, String> {
     Environment::open(vfs, Path::new("/db"), options).map_err(|error| error.to_string())
 }
 
-/// Writes `format-1-closed` and `format-1-crashed` into `directory`.
+/// Writes `format-1-snapshots-closed` and `format-1-snapshots-crashed` into `directory`; those of
+/// `fixtures/` without snapshots are of earlier builds.
 ///
 /// # Errors
 /// The engine's or the machine's, as a sentence.
@@ -43,22 +47,17 @@ pub fn write(directory: &Path) -> Result<(), String> {
         }
     }
     let page_count = environment.statistics().page_count;
-    let reader = environment.read().map_err(|e| e.to_string())?;
-    let content = list(&reader).map_err(|e| e.to_string())?;
-    drop(reader);
+    let content = snapshots::listing(|| environment.read(), listing::of);
+    let content = content.map_err(|e| e.to_string())?;
     let crashed = vfs.crash(CrashChoice::LoseAll);
     drop(environment);
-    let closed = directory.join("format-1-closed");
+    let closed = directory.join("format-1-snapshots-closed");
     copy(&vfs, &closed, (page_count, false), &content)
         .and_then(|()| {
-            let target = directory.join("format-1-crashed");
+            let target = directory.join("format-1-snapshots-crashed");
             copy(&crashed, &target, (page_count, true), &content)
         })
         .map_err(|error| error.to_string())
-}
-
-fn list(reader: &ReadTransaction) -> Result<String, StorageError> {
-    listing::of(reader)
 }
 
 /// Copies the files without what the data file grew ahead, and the content as text.
