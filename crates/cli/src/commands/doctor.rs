@@ -21,6 +21,9 @@ const EXIT_FINDINGS: u8 = 1;
 const OPEN_FILES_MIN: u64 = 4_096;
 /// Threads of a server with some databases, and room for as many again.
 const THREADS_MIN: u64 = 256;
+/// Fewer ranges of memory than this are not enough for the threads and files of some hundred open
+/// databases.
+const MEMORY_RANGES_MIN: u64 = 16_384;
 /// Less room than this is gone in minutes of an import.
 const DISK_FREE_MIN: u64 = 1 << 30;
 /// Less memory than this leaves no room for the caches of the system.
@@ -152,6 +155,15 @@ fn machine(facts: &SystemFacts) -> Vec<Finding> {
             "threads",
             format!("room for {} more", limit(thread_room)),
             "raise TasksMax= of the systemd unit, the pids limit of the container, or `ulimit -u`",
+        ),
+        judge(
+            threads
+                .memory_ranges_max
+                .is_some_and(|max| max < MEMORY_RANGES_MIN),
+            Verdict::Problem,
+            "memory maps",
+            format!("{} a process", limit(threads.memory_ranges_max)),
+            "raise them with `sysctl vm.max_map_count=65530`, or databases cannot be opened",
         ),
     ]
 }
@@ -311,11 +323,12 @@ mod tests {
         facts.open_files_hard = Some(256);
         facts.threads.control_group_max = Some(20);
         facts.threads.control_group_count = Some(10);
+        facts.threads.memory_ranges_max = Some(1_000);
         let problems: Vec<&str> = machine(&facts)
             .into_iter()
             .filter(|finding| finding.verdict == Verdict::Problem)
             .map(|finding| finding.about)
             .collect();
-        assert_eq!(problems, ["open files", "threads"]);
+        assert_eq!(problems, ["open files", "threads", "memory maps"]);
     }
 }
