@@ -1,16 +1,19 @@
-//! A writer is killed with SIGKILL at a chosen system call, for every kind of call by which it
-//! changes files and for moments spread over its whole run: opening, commits, new journal files,
-//! flushes, holes, closing. strace counts the calls and kills before the chosen one happens.
+//! A writer is killed with SIGKILL at a chosen system call, or the call fails with EIO or ENOSPC,
+//! for every kind of call by which it changes files and for moments spread over its whole run:
+//! opening, commits, new journal files, flushes, holes, closing. strace counts the calls and kills
+//! before the chosen one happens, or lets it fail instead of happening.
 //!
-//! After each kill the files are verified, the environment opens, holds every transaction that was
+//! After each the files are verified, the environment opens, holds every transaction that was
 //! acknowledged, one more at most, and no damage. The ledger is what this process read from the
-//! writer's pipe. The next writer goes on with what the kill left, so recoveries are killed too.
+//! writer's pipe. The next writer goes on with what was left, so recoveries are met too. A writer
+//! whose call failed may end with an error or go on; it does not panic.
 //!
-//! `JACKDAW_SYSCALL_KILLS` changes how many points. Without strace nothing is tested, and said.
+//! `JACKDAW_SYSCALL_KILLS` and `JACKDAW_SYSCALL_ERRORS` change how many points. Without strace
+//! nothing is tested, and said.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use jackdaw_io::RealVfs;
 use jackdaw_slow_tests::{Content, TestDirectory, apply};
@@ -37,11 +40,17 @@ const CALLS: &[&str] = &[
     "openat",
 ];
 
+/// Calls that do not fail in this test: the writer's acknowledgements leave by them.
+const CALLS_OF_THE_PIPE: &[&str] = &["write"];
+
 /// What a run of the writer under strace did.
 struct Run {
     /// The last transaction it said was durable.
     acknowledged: Option<u64>,
-    is_killed: bool,
+    /// It was killed, or ended with an error.
+    is_ended: bool,
+    /// What it said about that.
+    message: String,
 }
 
 /// Runs the writer under strace with these arguments of strace.
@@ -53,14 +62,14 @@ fn run(strace: &[&str], directory: &Path, is_alone: bool) -> Run {
     if is_alone {
         command.arg("alone");
     }
-    let output = command.stderr(Stdio::inherit()).output().unwrap();
+    let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     // The last line may have been cut off.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let is_killed = !output.status.success();
     Run {
         acknowledged: whole.lines().next_back().map(|line| line.parse().unwrap()),
-        is_killed,
+        is_ended: !output.status.success(),
+        message: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 
@@ -69,7 +78,7 @@ fn count_calls(directory: &TestDirectory, is_alone: bool) -> Vec<(String, u64)> 
     let (data, table) = (directory.0.join("counted"), directory.0.join("counts"));
     let table_path = table.to_str().unwrap();
     let run = run(&["-c", "-o", table_path], &data, is_alone);
-    assert!(!run.is_killed);
+    assert!(!run.is_ended, "{}", run.message);
     std::fs::remove_dir_all(&data).unwrap();
     let text = std::fs::read_to_string(&table).unwrap();
     let row = |line: &str| {
@@ -142,52 +151,111 @@ impl Ledger {
     }
 }
 
-#[test]
-fn a_writer_killed_at_any_system_call_loses_nothing_acknowledged() {
+/// What happens instead of a call.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    Kill,
+    Error(&'static str),
+}
+
+/// What a suite did.
+#[derive(Default)]
+struct Totals {
+    /// Runs that were killed or ended with an error, by call.
+    ended: BTreeMap<String, u64>,
+    /// Runs that went to their end: threads count on their own, a used environment needs fewer new
+    /// files, and some errors pass.
+    whole: u64,
+    transactions: u64,
+}
+
+/// Meets runs with a fault at so many points; `None` without strace.
+fn meet(fault: Fault, points: u64) -> Option<Totals> {
     let has_strace = Command::new("strace").arg("-V").output();
     if !has_strace.is_ok_and(|output| output.status.success()) {
-        println!("SYSCALL KILLS SKIPPED: strace is not installed");
-        return;
+        println!("SYSTEM CALLS SKIPPED: strace is not installed");
+        return None;
     }
-    let text = std::env::var("JACKDAW_SYSCALL_KILLS").unwrap_or_default();
-    let points = text.parse().unwrap_or(POINTS);
-    let directory = TestDirectory::new("syscall-kill").unwrap();
-    let mut totals = BTreeMap::new();
-    let (mut transactions, mut missed) = (0, 0);
+    let (name, inject) = match fault {
+        Fault::Kill => ("kill", "signal=SIGKILL".to_owned()),
+        Fault::Error(error) => (error, format!("error={error}")),
+    };
+    let directory = TestDirectory::new(&format!("syscall-{name}")).unwrap();
+    let mut totals = Totals::default();
     for is_alone in [true, false] {
-        let counts = count_calls(&directory, is_alone);
+        let mut counts = count_calls(&directory, is_alone);
         println!("calls of a run, alone {is_alone}: {counts:?}");
         assert!(counts.len() > 3, "strace counted too little");
+        if fault != Fault::Kill {
+            counts.retain(|(call, _)| !CALLS_OF_THE_PIPE.contains(&call.as_str()));
+        }
         for (call, moments) in shares(counts, points.div_ceil(2)) {
             let data = directory.0.join(format!("{call}-{is_alone}"));
             let mut ledger = Ledger::default();
             for when in moments {
                 // Only calls that are traced count.
                 let trace = format!("trace={call}");
-                let inject = format!("inject={call}:signal=SIGKILL:when={when}");
+                let inject = format!("inject={call}:{inject}:when={when}");
                 let strace = ["-o", "/dev/null", "-e", &trace, "-e", &inject];
                 let run = run(&strace, &data, is_alone);
                 let acknowledged = run.acknowledged.unwrap_or(ledger.number);
-                let name = format!("{call} {when}, alone {is_alone}");
-                ledger.check(&data, acknowledged, &name);
-                match run.is_killed {
-                    true => *totals.entry(call.clone()).or_insert(0) += 1,
-                    // Threads count on their own, and a used environment needs fewer new files.
-                    false => missed += 1,
+                let point = format!("{name}, {call} {when}, alone {is_alone}");
+                assert!(
+                    !run.message.contains("panicked"),
+                    "{point}: {}",
+                    run.message
+                );
+                ledger.check(&data, acknowledged, &point);
+                match run.is_ended {
+                    true => *totals.ended.entry(call.clone()).or_insert(0) += 1,
+                    false => totals.whole += 1,
                 }
             }
-            transactions += ledger.number;
-            // An early kill may have left nothing at all.
+            totals.transactions += ledger.number;
+            // An early end may have left nothing at all.
             let _ = std::fs::remove_dir_all(&data);
         }
     }
-    let kills: u64 = totals.values().sum();
+    Some(totals)
+}
+
+fn points_of(variable: &str) -> u64 {
+    let text = std::env::var(variable).unwrap_or_default();
+    text.parse().unwrap_or(POINTS)
+}
+
+#[test]
+fn a_writer_killed_at_any_system_call_loses_nothing_acknowledged() {
+    let points = points_of("JACKDAW_SYSCALL_KILLS");
+    let Some(totals) = meet(Fault::Kill, points) else {
+        return;
+    };
+    let kills: u64 = totals.ended.values().sum();
     assert!(
         kills * 2 > points,
-        "only {kills} of {points} points: {totals:?}"
+        "only {kills} of {points} points: {:?}",
+        totals.ended
     );
     println!(
-        "syscall kills: {kills} kills ({missed} more runs ended before their point), \
-         {transactions} transactions, 0 lost; {totals:?}"
+        "syscall kills: {kills} kills ({} more runs ended before their point), \
+         {} transactions, 0 lost; {:?}",
+        totals.whole, totals.transactions, totals.ended
     );
+}
+
+#[test]
+fn a_writer_whose_system_calls_fail_loses_nothing_acknowledged() {
+    let points = points_of("JACKDAW_SYSCALL_ERRORS");
+    for error in ["EIO", "ENOSPC"] {
+        let Some(totals) = meet(Fault::Error(error), points.div_ceil(2)) else {
+            return;
+        };
+        let failed: u64 = totals.ended.values().sum();
+        assert!(failed > 0, "no run noticed that a call failed");
+        println!(
+            "syscall errors: {failed} runs ended by {error} ({} went on), {} transactions, \
+             0 lost; {:?}",
+            totals.whole, totals.transactions, totals.ended
+        );
+    }
 }

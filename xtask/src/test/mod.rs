@@ -24,7 +24,7 @@ cargo xtask test slow
 cargo xtask test crash [--seed N] [--seeds N] [--images N] [--failure-seeds N]
                        [--isolation-seconds N] [--kills N] [--server-kills N] [--albums N]
                        [--redis-kills N] [--history-seconds N] [--syscall-kills N]
-                       [--full-disks N]
+                       [--syscall-errors N] [--full-disks N]
 cargo xtask crash      the same
 cargo xtask crash --soak-minutes N
 cargo xtask test race
@@ -47,8 +47,8 @@ on purpose until each is found, concurrent clients whose reads have to have a se
 (--isolation-seconds); then, on the real disk, a writer killed with SIGKILL again and again
 (--kills), a server killed under sixteen clients (--server-kills), the same with every answer
 checked for an order that explains it (--history-seconds), an import killed three times (--albums),
-a writer killed at chosen system calls (--syscall-kills, with strace),
-a disk that runs full under a server (--full-disks, as root).
+a writer killed at chosen system calls (--syscall-kills, with strace), or whose calls fail
+(--syscall-errors), a disk that runs full under a server (--full-disks, as root).
 With --soak-minutes alone: a database under a mixed load of four clients, with long snapshots and
 backups, whose answers have to be right and whose memory and files may not grow.
 race runs every interleaving of the lock-free pieces (loom); two minutes.

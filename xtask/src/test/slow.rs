@@ -27,6 +27,7 @@ const VARIABLES: &[(&str, &str)] = &[
     ("--albums", "JACKDAW_IMPORT_ALBUMS"),
     ("--history-seconds", "JACKDAW_HISTORY_SECONDS"),
     ("--syscall-kills", "JACKDAW_SYSCALL_KILLS"),
+    ("--syscall-errors", "JACKDAW_SYSCALL_ERRORS"),
     ("--full-disks", "JACKDAW_FULL_DISKS"),
 ];
 
