@@ -9,6 +9,7 @@ mod report;
 mod server;
 mod slow;
 mod studio;
+mod wire;
 
 use anyhow::{Result, bail};
 
@@ -29,6 +30,7 @@ cargo xtask crash      the same
 cargo xtask crash --soak-minutes N
 cargo xtask test race
 cargo xtask test clients [python|node|jvm]... [--scenario PART]
+cargo xtask test wire [--catalogue DIR] [--all] [PART]
 cargo xtask test redis
 cargo xtask test studio
 cargo xtask test fuzz [--seconds N] [TARGET]...
@@ -52,6 +54,8 @@ a writer killed at chosen system calls (--syscall-kills, with strace), or whose 
 With --soak-minutes alone: a database under a mixed load of four clients, with long snapshots and
 backups, whose answers have to be right and whose memory and files may not grow.
 race runs every interleaving of the lock-free pieces (loom); two minutes.
+wire replays the recorded exchanges of tests/wire and compares every answer with the recorded one;
+PART chooses areas (docs) or an exchange (docs/017), --all shows differences with a reason as well.
 redis runs examples/python/redis_keys.py with redis-py, and redis-cli, against the Redis server.
 clients runs the suites of tests/clients against one server, with RavenDB's official clients for
 Python (two releases), Node.js and the JVM; without the tools of a language its suite is left out
@@ -71,6 +75,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         Some("slow") => slow::run(&arguments[1..]),
         Some("crash") => slow::run_crash(&arguments[1..]),
         Some("clients") => clients::run(&arguments[1..]),
+        Some("wire") => wire::run(&arguments[1..]),
         Some("redis") => redis::run(&arguments[1..]),
         Some("studio") => studio::run(&arguments[1..]),
         Some("race") => race::run(&arguments[1..]),
