@@ -43,6 +43,8 @@ const CHANGES_AHEAD: usize = 4096;
 const COMMAND_BYTES_MAX: usize = 64 << 10;
 /// Most things that one client watches.
 const WATCHED_MAX: usize = 10_000;
+/// Most bytes of the names of all that one client watches: room for a thousand of the longest ids.
+const WATCHED_BYTES_MAX: usize = 1 << 20;
 /// Bytes that are read at a time, and that are kept for reading as long as the socket is open.
 const READ_BYTES: usize = 4 << 10;
 /// How long one frame may take to be sent.
@@ -349,8 +351,13 @@ fn describe_beside(database: &Database, change: &BesideChange) -> Value {
 /// What one client watches. Names and ids are kept in lower case.
 #[derive(Debug, Default)]
 struct Watched {
-    entries: HashSet<(&'static str, String, String)>,
+    entries: HashSet<Entry>,
+    /// Bytes of all names.
+    len_bytes: usize,
 }
+
+/// A command and its parameters.
+type Entry = (&'static str, String, String);
 
 /// Commands, without `watch-`, and how many parameters each has.
 const COMMANDS: &[(&str, usize)] = &[
@@ -395,15 +402,29 @@ impl Watched {
             _ => (text(&params[0]), text(&params[1])),
         };
         let entry = (*name, first, second);
+        let len_bytes = entry.1.len() + entry.2.len();
         if !begins {
-            self.entries.remove(&entry);
-        } else if self.entries.len() < WATCHED_MAX {
-            self.entries.insert(entry);
-        } else {
+            if self.entries.remove(&entry) {
+                self.len_bytes -= len_bytes;
+            }
+            return Ok(());
+        }
+        if self.entries.contains(&entry) {
+            return Ok(());
+        }
+        if self.entries.len() >= WATCHED_MAX {
             return Err(format!(
                 "More than {WATCHED_MAX} things cannot be watched at once"
             ));
         }
+        if self.len_bytes + len_bytes > WATCHED_BYTES_MAX {
+            return Err(format!(
+                "The names of what is watched may have {WATCHED_BYTES_MAX} bytes together: watch \
+                 fewer things, or open another connection"
+            ));
+        }
+        self.len_bytes += len_bytes;
+        self.entries.insert(entry);
         Ok(())
     }
 
@@ -488,6 +509,25 @@ mod tests {
                 "{id}"
             );
         }
+    }
+
+    #[test]
+    fn names_that_are_watched_have_a_limit_together() {
+        let mut watched = Watched::default();
+        let mut apply = |command: &str, number: usize| {
+            let half = format!("{number:0>30000}");
+            watched.apply(command, &Value::Null, &json!([half, half]))
+        };
+        let count = WATCHED_BYTES_MAX / 60_000;
+        for number in (0..count).chain(0..count) {
+            apply("watch-document-counter", number).unwrap();
+        }
+        let refused = apply("watch-document-counter", count).unwrap_err();
+        assert!(refused.contains("1048576 bytes"), "{refused}");
+        apply("unwatch-document-counter", count).unwrap();
+        assert!(apply("watch-document-counter", count).is_err());
+        apply("unwatch-document-counter", 0).unwrap();
+        apply("watch-document-counter", count).unwrap();
     }
 
     #[test]
