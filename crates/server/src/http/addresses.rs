@@ -4,29 +4,42 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
-
-type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// See the file head.
 #[derive(Debug)]
 pub(crate) struct Addresses {
-    counts: Counts,
-    of_each_max: usize,
+    counts: Arc<Counts>,
     counts_loopback: bool,
 }
 
-/// A connection that was let in; counted until this is dropped, also when its task panics.
 #[derive(Debug)]
-pub(crate) struct AddressPlace(Option<(Counts, IpAddr)>);
+struct Counts {
+    of_each: Mutex<HashMap<IpAddr, usize>>,
+    of_each_max: usize,
+}
+
+/// What a connection that was let in counts for, until this is dropped, also when its task panics.
+#[derive(Debug)]
+pub(crate) struct AddressPlace(Option<Counted>);
+
+#[derive(Debug)]
+struct Counted {
+    counts: Arc<Counts>,
+    address: IpAddr,
+    count: usize,
+}
 
 impl Addresses {
     /// At most `of_each_max` of each; those of this machine are counted only with
     /// `counts_loopback`.
     pub(crate) fn new(of_each_max: usize, counts_loopback: bool) -> Addresses {
+        let of_each = Mutex::default();
         Addresses {
-            counts: Counts::default(),
-            of_each_max,
+            counts: Arc::new(Counts {
+                of_each,
+                of_each_max,
+            }),
             counts_loopback,
         }
     }
@@ -37,28 +50,54 @@ impl Addresses {
         if address.is_loopback() && !self.counts_loopback {
             return Some(AddressPlace(None));
         }
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(address).or_default();
-        if *count >= self.of_each_max {
-            return None;
-        }
-        *count += 1;
-        Some(AddressPlace(Some((self.counts.clone(), address))))
+        let counted = Counted::take(&self.counts, address, 1)?;
+        Some(AddressPlace(Some(counted)))
     }
 }
 
-impl Drop for AddressPlace {
-    fn drop(&mut self) {
-        let Some((counts, address)) = &self.0 else {
-            return;
+impl AddressPlace {
+    /// Counts a connection for so many more; `None` when these are too many.
+    pub(crate) fn enter_more(&self, count: usize) -> Option<AddressPlace> {
+        let Some(first) = &self.0 else {
+            return Some(AddressPlace(None));
         };
-        let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(address) {
-            *count -= 1;
+        let counted = Counted::take(&first.counts, first.address, count)?;
+        Some(AddressPlace(Some(counted)))
+    }
+}
+
+impl Counted {
+    fn take(counts: &Arc<Counts>, address: IpAddr, count: usize) -> Option<Counted> {
+        let mut of_each = counts.lock();
+        let before = of_each.get(&address).copied().unwrap_or(0);
+        let after = before + count;
+        if after > counts.of_each_max {
+            return None;
+        }
+        of_each.insert(address, after);
+        Some(Counted {
+            counts: counts.clone(),
+            address,
+            count,
+        })
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut of_each = self.counts.lock();
+        if let Some(count) = of_each.get_mut(&self.address) {
+            *count -= self.count;
             if *count == 0 {
-                counts.remove(address);
+                of_each.remove(&self.address);
             }
         }
+    }
+}
+
+impl Counts {
+    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+        self.of_each.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,13 +133,29 @@ mod tests {
         let network = [addresses.enter(near), addresses.enter(far)];
         assert!(network.iter().all(Option::is_some) && addresses.enter(near).is_none());
         drop((second, third, network));
-        assert!(addresses.counts.lock().unwrap().is_empty());
+        assert!(addresses.counts.lock().is_empty());
         let own = IpAddr::from([127, 0, 0, 1]);
         let own_places: Vec<_> = (0..9).map(|_| addresses.enter(own)).collect();
         assert!(own_places.iter().all(Option::is_some));
         let counted = Addresses::new(1, true);
         let place = counted.enter(own);
         assert!(place.is_some() && counted.enter(own).is_none());
+    }
+
+    #[test]
+    fn a_connection_may_count_for_several() {
+        let addresses = Addresses::new(16, false);
+        let [one, other] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        let first = addresses.enter(one).unwrap();
+        let more = first.enter_more(15);
+        assert!(more.is_some() && first.enter_more(1).is_none() && addresses.enter(one).is_none());
+        assert!(addresses.enter(other).unwrap().enter_more(15).is_some());
+        drop(more);
+        assert!(addresses.enter(one).is_some() && first.enter_more(16).is_none());
+        let own = addresses.enter([127, 0, 0, 1].into()).unwrap();
+        assert!(own.enter_more(100).is_some());
+        drop((first, own));
+        assert!(addresses.counts.lock().is_empty());
     }
 
     #[test]

@@ -52,13 +52,16 @@ const SEND_BYTES_MAX: usize = 256 << 10;
 pub(crate) struct Places {
     all: Arc<Semaphore>,
     _connection: OwnedSemaphorePermit,
-    _address: AddressPlace,
+    address: AddressPlace,
 }
 
 impl Places {
-    /// The places that a connection of HTTP/2 takes more; `None` when there are not so many.
-    fn of_http2(&self) -> Option<OwnedSemaphorePermit> {
-        self.all.clone().try_acquire_many_owned(HTTP2_PLACES).ok()
+    /// The places that a connection of HTTP/2 takes more, of all and of its address; `None` when
+    /// there are not so many.
+    fn of_http2(&self) -> Option<(OwnedSemaphorePermit, AddressPlace)> {
+        let of_all = self.all.clone().try_acquire_many_owned(HTTP2_PLACES).ok()?;
+        let of_address = self.address.enter_more(HTTP2_PLACES as usize)?;
+        Some((of_all, of_address))
     }
 }
 
@@ -88,7 +91,7 @@ pub(crate) async fn serve(
                 let places = Arc::new(Places {
                     all: places.clone(),
                     _connection: place,
-                    _address: address_place,
+                    address: address_place,
                 });
                 let (shared, stop) = (shared.clone(), stop.clone());
                 connections.spawn(connection(shared, places, stream, peer, stop));
@@ -246,16 +249,20 @@ mod tests {
 
     #[test]
     fn a_connection_of_http2_counts_for_many() {
-        let all = Arc::new(Semaphore::new(20));
-        let addresses = Addresses::new(1, false);
-        let enter = || Places {
+        let all = Arc::new(Semaphore::new(36));
+        let addresses = Addresses::new(17, false);
+        let enter = |host: u8| Places {
             all: all.clone(),
             _connection: all.clone().try_acquire_owned().unwrap(),
-            _address: addresses.enter([127, 0, 0, 1].into()).unwrap(),
+            address: addresses.enter([192, 0, 2, host].into()).unwrap(),
         };
-        let (first, second) = (enter(), enter());
+        let (first, second) = (enter(1), enter(1));
         let more = first.of_http2();
         assert!(more.is_some() && second.of_http2().is_none());
+        // Its address has no more, others have.
+        let (other, last) = (enter(2), enter(3));
+        let of_other = other.of_http2();
+        assert!(of_other.is_some() && last.of_http2().is_none());
         drop(more);
         assert!(second.of_http2().is_some());
     }
