@@ -24,6 +24,8 @@ const BODY_BYTES_MIN: usize = 1 << 20;
 const MEMORY_OF_CONNECTION: u64 = 128 << 10;
 /// Least connections, however little memory there is.
 const CONNECTIONS_MIN: usize = 256;
+/// One address may take this part of the connections.
+const ADDRESS_PART_OF_CONNECTIONS: usize = 8;
 
 /// Largest head of a request unless told otherwise.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -72,6 +74,8 @@ pub struct ServerConfig {
     pub bodies_bytes_max: usize,
     /// How long a body waits for memory. Beyond it: 503.
     pub bodies_wait_max: Duration,
+    /// How long an element of a bulk insert waits for others, to be stored together.
+    pub batch_wait_max: Duration,
     /// Largest attachment in bytes, which is stored while it arrives. Beyond it: 413.
     pub attachment_bytes_max: u64,
     /// Largest head of a request (line and headers) in bytes. Beyond it: 431.
@@ -92,7 +96,8 @@ pub struct ServerConfig {
     pub blocking_threads_max: usize,
     /// Requests for data that wait for one of those threads; further ones are answered with 503.
     pub waiting_requests_max: usize,
-    /// Open connections from one address; further ones are closed at once. Loopback is exempt.
+    /// Open connections from one address, counted as those of all are; further ones are closed at
+    /// once. Loopback is exempt.
     pub connections_of_address_max: usize,
     /// Loopback is not exempt: for a server behind a proxy on its own machine.
     pub counts_loopback: bool,
@@ -123,6 +128,7 @@ impl Default for ServerConfig {
             body_bytes_max: BODY_BYTES_MAX,
             bodies_bytes_max: 1 << 30,
             bodies_wait_max: Duration::from_secs(10),
+            batch_wait_max: Duration::from_secs(1),
             attachment_bytes_max: 2 << 30,
             head_bytes_max: HEAD_BYTES_MAX,
             header_count_max: 100,
@@ -156,6 +162,8 @@ impl ServerConfig {
         self.head_bytes_max = head.max(HEAD_BYTES_MIN).min(self.head_bytes_max);
         let count = usize::try_from(memory_bytes / MEMORY_OF_CONNECTION).unwrap_or(usize::MAX);
         self.connections_max = count.max(CONNECTIONS_MIN).min(self.connections_max);
+        let of_address = self.connections_max / ADDRESS_PART_OF_CONNECTIONS;
+        self.connections_of_address_max = of_address.min(self.connections_of_address_max);
         self
     }
 }

@@ -6,6 +6,7 @@
 mod support;
 
 use std::io::Write;
+use std::time::{Duration, Instant};
 
 use support::{Connection, TestServer, config, start_with_database};
 
@@ -246,4 +247,67 @@ fn inserts_that_go_on_for_long_leave_memory_to_others() {
         assert_eq!(insert.read(false).status, 201);
     }
     assert_eq!(count(&mut other), i64::try_from(3 * ELEMENTS + 1).unwrap());
+}
+
+#[test]
+fn what_is_whole_is_stored_while_its_client_pauses() {
+    let mut config = config();
+    config.bodies_bytes_max = 1 << 20;
+    config.batch_wait_max = Duration::from_millis(100);
+    let server = TestServer::start(config);
+    let mut other = server.connect();
+    other.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
+    let mut inserts: Vec<_> = (0..30).map(|_| server.connect()).collect();
+    // Together nearly all the memory, in batches that are not full.
+    let text = "x".repeat(30 << 10);
+    for (number, insert) in inserts.iter_mut().enumerate() {
+        begin(insert, "");
+        let document = format!(r#"{{"Type":"PUT","Id":"p/{number}","Document":{{"a":"{text}"}}}}"#);
+        chunk(insert, format!(r#"[{document},{{"Type":"#).as_bytes());
+    }
+    let started = Instant::now();
+    while count(&mut other) < 30 {
+        assert!(started.elapsed() < Duration::from_secs(10));
+    }
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(700 << 10));
+    let stored = other.put("/databases/db1/docs?id=large", &large);
+    assert_eq!(stored.status, 201, "{}", stored.text());
+    for insert in &mut inserts {
+        chunk(insert, br#""HeartBeat"}]"#);
+        insert.send(b"0\r\n\r\n");
+        assert_eq!(insert.read(false).status, 201);
+    }
+}
+
+#[test]
+fn an_element_that_hardly_moves_is_refused() {
+    let mut config = config();
+    config.batch_wait_max = Duration::from_millis(20);
+    config.stall_timeout = Duration::from_millis(200);
+    let server = TestServer::start(config);
+    let mut other = server.connect();
+    other.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
+    let mut insert = server.connect();
+    begin(&mut insert, "");
+    chunk(&mut insert, format!("[{}", element(1)).as_bytes());
+    // Between elements there is no hurry, for longer than one may take.
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_millis(300) {
+        chunk(&mut insert, b" ");
+        assert!(count(&mut other) <= 1);
+    }
+    chunk(&mut insert, br#",{"Type":""#);
+    let started = Instant::now();
+    let state = "/databases/db1/operations/state?id=1";
+    while other.get(state).json()["Status"] == "InProgress" {
+        chunk(&mut insert, b"x");
+        assert!(started.elapsed() < Duration::from_secs(10));
+    }
+    let refused = insert.read(false);
+    assert_eq!(refused.status, 500);
+    let failure = refused.json();
+    let message = "Failed to process bulk insert. Inserted 1 items in 1 batches.";
+    assert_eq!(failure["Message"], message);
+    let error = failure["Error"].as_str().unwrap();
+    assert!(error.contains("stopped sending"), "{error}");
 }

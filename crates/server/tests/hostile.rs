@@ -451,10 +451,11 @@ fn little_memory_makes_small_limits() {
     let of = |bytes| {
         let config = ServerConfig::default().for_memory(bytes);
         let bodies = (config.body_bytes_max >> 20, config.bodies_bytes_max >> 20);
-        (bodies, config.head_bytes_max >> 10, config.connections_max)
+        let connections = (config.connections_max, config.connections_of_address_max);
+        (bodies, config.head_bytes_max >> 10, connections)
     };
-    assert_eq!(of(16 << 20), ((1, 1), 16, 256));
-    assert_eq!(of(256 << 20), ((4, 4), 16, 2_048));
-    assert_eq!(of(8 << 30), ((64, 128), 64, 16_384));
-    assert_eq!(of(u64::MAX), ((64, 1_024), 64, 16_384));
+    assert_eq!(of(16 << 20), ((1, 1), 16, (256, 32)));
+    assert_eq!(of(256 << 20), ((4, 4), 16, (2_048, 256)));
+    assert_eq!(of(8 << 30), ((64, 128), 64, (16_384, 1_000)));
+    assert_eq!(of(u64::MAX), ((64, 1_024), 64, (16_384, 1_000)));
 }

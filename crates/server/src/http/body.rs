@@ -54,9 +54,14 @@ impl Pace {
         Pace { started, stall }
     }
 
+    /// How long a sender may take for more than `came_bytes`.
+    pub(crate) fn allowed(stall: Duration, came_bytes: usize) -> Duration {
+        stall + Duration::from_secs((came_bytes / RATE_BYTES_MIN) as u64)
+    }
+
     /// How long the next bytes may take after `came_bytes`.
     fn left(&self, came_bytes: usize) -> Duration {
-        let allowed = self.stall + Duration::from_secs((came_bytes / RATE_BYTES_MIN) as u64);
+        let allowed = Pace::allowed(self.stall, came_bytes);
         allowed.saturating_sub(self.started.elapsed())
     }
 
@@ -193,7 +198,8 @@ pub(crate) fn crowded() -> WireError {
     WireError::new(kind::TIMEOUT, message).with_status(StatusCode::SERVICE_UNAVAILABLE)
 }
 
-pub(super) fn stalled() -> WireError {
+/// The sender took too long.
+pub(crate) fn stalled() -> WireError {
     WireError::new(
         kind::TIMEOUT,
         "The client stopped sending the request body.",

@@ -99,6 +99,22 @@ impl BodyPlace {
         true
     }
 
+    /// Keeps what so many bytes need, and gives a place of its own to all that was taken beyond.
+    pub(crate) fn split_off(&mut self, kept_bytes: u64) -> BodyPlace {
+        let keeps = match kept_bytes {
+            0..=UNCOUNTED_BYTES => 0,
+            bytes => units_of(bytes, self.units_max) as usize,
+        };
+        let rest = self.taken.as_mut();
+        let rest = rest.and_then(|has| has.split(has.num_permits().saturating_sub(keeps)));
+        BodyPlace {
+            units: self.units.clone(),
+            units_max: self.units_max,
+            wait_max: self.wait_max,
+            taken: rest,
+        }
+    }
+
     /// Units to take for so many bytes, some to spare included; none while there are enough.
     fn missing(&self, len_bytes: u64) -> u32 {
         let has = self.taken.as_ref();
@@ -158,6 +174,23 @@ mod tests {
             large.grow(100 << 20).await.unwrap();
             assert!(waits(&mut other, 1 << 20).await);
         });
+    }
+
+    #[test]
+    fn a_part_is_counted_apart() {
+        let memory = BodyMemory::new(1 << 20, Duration::ZERO);
+        let mut place = memory.enter();
+        assert!(place.split_off(0).taken.is_none());
+        assert!(place.try_grow(800 << 10));
+        let rest = place.split_off(600 << 10);
+        // What was kept need not be asked for again, and all is counted until it is dropped.
+        assert!(place.try_grow(600 << 10) && !memory.enter().try_grow(100 << 10));
+        drop(rest);
+        assert!(memory.enter().try_grow(300 << 10) && !memory.enter().try_grow(400 << 10));
+        let all = place.split_off(UNCOUNTED_BYTES);
+        assert!(!memory.enter().try_grow(400 << 10));
+        drop(all);
+        assert!(memory.enter().try_grow(1 << 20));
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod tls;
 
 pub(crate) use addresses::{Addresses, subscriber};
 pub(crate) use admission::Admission;
-pub(crate) use body::{Pace, crowded};
+pub(crate) use body::{Pace, crowded, stalled};
 pub(crate) use body_memory::{BodyMemory, BodyPlace};
 pub(crate) use chunks::ChunkWriter;
 pub(crate) use dispatch::{Call, Handler, Outcome, Pending, answer_inner, overloaded};

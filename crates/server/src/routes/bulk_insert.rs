@@ -4,21 +4,30 @@
 //! blocking pool and stored in batches of a MiB, or less where there is little memory. One batch is
 //! being stored while the next is received, so that network and disk work at the same time.
 //!
+//! A client may leave the array open for as long as it sends something now and then, so what is
+//! whole does not wait for long until its batch is full. An element that has begun must go on as
+//! any body must, because others may wait for its memory.
+//!
 //! The closing `]` ends the work, whether or not the body ends with it: some clients keep the body
 //! open until they have the answer.
 //!
 //! Each batch is a transaction; the request as a whole is not. When it fails, what was stored
 //! before stays, and the answer says how much that is.
 
-use std::sync::Arc;
+mod elements;
 
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
 use hyper::StatusCode;
-use jackdaw_database::{Command, CommandResult, Database};
-use jackdaw_document::{Limits, Parser};
+use jackdaw_database::{CommandResult, Database};
 use tokio::task::JoinHandle;
 
-use super::{Rate, batch, input, writing};
-use crate::http::{BodyPlace, Call, Feed, Pending, Reply, crowded, overloaded};
+use self::elements::{Batch, Elements};
+use super::{Rate, writing};
+use crate::http::{BodyPlace, Call, Feed, Pace, Pending, Reply, crowded, overloaded, stalled};
 use crate::wire::{WireError, kind};
 
 /// What has been stored so far.
@@ -84,43 +93,124 @@ async fn store_all(
     feed: &mut Feed,
     stored: &mut Stored,
 ) -> Result<(), WireError> {
-    let bodies = &call.shared.bodies;
-    // Larger batches save nothing more on the journal.
-    let batch_bytes = bodies.piece_bytes();
-    let mut elements = Elements::new(call.shared.config.body_bytes_max);
-    let mut place = bodies.enter();
-    let mut storing: Option<Storing> = None;
-    while !elements.ended {
-        let Some(piece) = feed.next().await? else {
-            break;
-        };
-        let wanted = (elements.held_bytes() + piece.len()) as u64;
-        // With little memory left, what is whole is stored instead of waiting beside the rest.
-        if !place.try_grow(wanted) && elements.is_divisible() {
-            settle(&mut storing, stored).await?;
-            let full = (
-                elements.take(),
-                std::mem::replace(&mut place, bodies.enter()),
-            );
-            storing = Some(store(call, database, full, stored.skips_unchanged));
+    let mut intake = Intake {
+        call,
+        database,
+        elements: Elements::new(call.shared.config.body_bytes_max),
+        place: call.shared.bodies.enter(),
+        whole_since: None,
+        waited: Duration::ZERO,
+        storing: None,
+        stored: &mut *stored,
+    };
+    let outcome = intake.run(feed).await;
+    let mut storing = intake.storing.take();
+    drop(intake);
+    // What is on its way counts as stored, also when no more comes.
+    let settled = settle(&mut storing, stored).await;
+    outcome.and(settled)
+}
+
+/// What came and is not stored yet.
+struct Intake<'c> {
+    call: &'c Call,
+    database: &'c Arc<Database>,
+    elements: Elements,
+    place: BodyPlace,
+    /// Since when a whole element waits to be stored.
+    whole_since: Option<Instant>,
+    /// How long the client was waited for since the element that is not whole has begun.
+    waited: Duration,
+    storing: Option<Storing>,
+    stored: &'c mut Stored,
+}
+
+impl Intake<'_> {
+    /// Begins to store all that comes.
+    async fn run(&mut self, feed: &mut Feed) -> Result<(), WireError> {
+        // Larger batches save nothing more on the journal.
+        let batch_bytes = self.call.shared.bodies.piece_bytes();
+        while !self.elements.has_ended() {
+            let Some(piece) = self.receive(feed).await? else {
+                break;
+            };
+            self.push(&piece).await?;
+            if self.elements.ready().len_bytes() >= batch_bytes {
+                self.store_whole().await?;
+            }
         }
-        let wanted = (elements.held_bytes() + piece.len()) as u64;
-        place.grow(wanted).await.map_err(|_| crowded())?;
-        elements.push(&piece)?;
-        if elements.ready_bytes() >= batch_bytes && elements.is_divisible() {
-            settle(&mut storing, stored).await?;
-            let full = (
-                elements.take(),
-                std::mem::replace(&mut place, bodies.enter()),
-            );
-            storing = Some(store(call, database, full, stored.skips_unchanged));
+        self.elements.finish()?;
+        self.store_whole().await
+    }
+
+    /// The next bytes; what is whole is stored when they take long.
+    ///
+    /// Fails with 408 when an element that has begun does not go on as fast as a body must.
+    async fn receive(&mut self, feed: &mut Feed) -> Result<Option<Bytes>, WireError> {
+        let stall = self.call.shared.config.stall_timeout;
+        let batch_wait = self.call.shared.config.batch_wait_max;
+        let mut next = pin!(feed.next());
+        loop {
+            let batch_left = self
+                .whole_since
+                .map(|since| batch_wait.saturating_sub(since.elapsed()));
+            let pace_left = match self.elements.unfinished_bytes() {
+                0 => None,
+                bytes => Some(Pace::allowed(stall, bytes).saturating_sub(self.waited)),
+            };
+            let waiting = Instant::now();
+            let came = match batch_left.into_iter().chain(pace_left).min() {
+                Some(left) => tokio::time::timeout(left, next.as_mut()).await,
+                None => Ok(next.as_mut().await),
+            };
+            self.waited += waiting.elapsed();
+            match came {
+                Ok(piece) => return piece,
+                Err(_) if !self.elements.ready().is_empty() => self.store_whole().await?,
+                Err(_) => return Err(stalled()),
+            }
         }
     }
-    elements.finish()?;
-    settle(&mut storing, stored).await?;
-    let last = (elements.take(), place);
-    let mut last = Some(store(call, database, last, stored.skips_unchanged));
-    settle(&mut last, stored).await
+
+    /// Takes a piece in once there is memory for it.
+    async fn push(&mut self, piece: &[u8]) -> Result<(), WireError> {
+        let unfinished_bytes = self.elements.unfinished_bytes();
+        let held_bytes = self.elements.ready().len_bytes() + unfinished_bytes;
+        // With little memory left, what is whole is stored instead of waiting beside the rest.
+        if !self.place.try_grow((held_bytes + piece.len()) as u64) {
+            self.store_whole().await?;
+            let held_bytes = unfinished_bytes + piece.len();
+            let grown = self.place.grow(held_bytes as u64).await;
+            grown.map_err(|_| crowded())?;
+        }
+        let whole_count = self.elements.ready().count();
+        self.elements.push(piece)?;
+        if unfinished_bytes == 0 || self.elements.ready().count() > whole_count {
+            // Another element than before.
+            self.waited = Duration::ZERO;
+        }
+        if !self.elements.ready().is_empty() {
+            self.whole_since.get_or_insert_with(Instant::now);
+        } else if self.elements.unfinished_bytes() == 0 {
+            // What came was no part of an element.
+            self.place = self.call.shared.bodies.enter();
+        }
+        Ok(())
+    }
+
+    /// Begins to store what is whole, with its part of the place, once what was before is stored.
+    async fn store_whole(&mut self) -> Result<(), WireError> {
+        self.whole_since = None;
+        if self.elements.ready().is_empty() {
+            return Ok(());
+        }
+        settle(&mut self.storing, self.stored).await?;
+        let kept_bytes = self.elements.unfinished_bytes() as u64;
+        let full = (self.elements.take(), self.place.split_off(kept_bytes));
+        let skips_unchanged = self.stored.skips_unchanged;
+        self.storing = Some(store(self.call, self.database, full, skips_unchanged));
+        Ok(())
+    }
 }
 
 /// Parses and stores a batch on a task of its own; its memory is counted until that is done.
@@ -163,269 +253,4 @@ async fn settle(storing: &mut Option<Storing>, stored: &mut Stored) -> Result<()
 
 fn lost() -> WireError {
     WireError::new(kind::UNEXPECTED, "A batch of the bulk insert was lost.")
-}
-
-/// Whole elements: their text, and where each ends.
-struct Batch {
-    /// Longest element.
-    element_bytes_max: usize,
-    text: Vec<u8>,
-    ends: Vec<usize>,
-    /// Contents of attachments, and the positions of their elements.
-    contents: Vec<(usize, Vec<u8>)>,
-}
-
-impl Batch {
-    fn commands(self) -> Result<Vec<Command>, WireError> {
-        let limits = Limits {
-            len_bytes_max: self.element_bytes_max,
-            ..Limits::default()
-        };
-        let (mut parser, mut spare) = (Parser::new(limits), Parser::new(limits));
-        let mut commands = Vec::with_capacity(self.ends.len());
-        let mut start = 0;
-        let mut contents = self.contents.into_iter().peekable();
-        for (slot, end) in self.ends.iter().enumerate() {
-            let text = &self.text[start..*end];
-            let element = parser
-                .parse(text)
-                .map_err(|error| input::refused(&error, text))?;
-            let content = contents
-                .next_if(|(of, _)| *of == slot)
-                .map(|(_, content)| content);
-            commands.extend(batch::read_insert(element.root(), content, &mut spare)?);
-            start = *end;
-        }
-        Ok(commands)
-    }
-}
-
-/// Cuts a JSON array into its elements as it arrives.
-struct Elements {
-    element_bytes_max: usize,
-    ready: Batch,
-    /// The beginning of an element that has not ended yet.
-    partial: Vec<u8>,
-    depth: usize,
-    in_string: bool,
-    escaped: bool,
-    /// Whether `[` has been seen.
-    begun: bool,
-    /// Whether `]` has been seen.
-    ended: bool,
-    /// Bytes of the content of an attachment that are still to come.
-    content_left: usize,
-}
-
-impl Batch {
-    fn new(element_bytes_max: usize) -> Batch {
-        Batch {
-            element_bytes_max,
-            text: Vec::new(),
-            ends: Vec::new(),
-            contents: Vec::new(),
-        }
-    }
-}
-
-impl Elements {
-    fn new(element_bytes_max: usize) -> Elements {
-        Elements {
-            element_bytes_max,
-            ready: Batch::new(element_bytes_max),
-            partial: Vec::new(),
-            depth: 0,
-            in_string: false,
-            escaped: false,
-            begun: false,
-            ended: false,
-            content_left: 0,
-        }
-    }
-
-    /// Bytes that are in memory.
-    fn held_bytes(&self) -> usize {
-        self.ready_bytes() + self.partial.len()
-    }
-
-    fn ready_bytes(&self) -> usize {
-        let contents = self.ready.contents.iter().map(|(_, content)| content.len());
-        self.ready.text.len() + contents.sum::<usize>()
-    }
-
-    /// Whether what is whole can be stored by itself.
-    fn is_divisible(&self) -> bool {
-        !self.ready.ends.is_empty() && self.content_left == 0
-    }
-
-    fn take(&mut self) -> Batch {
-        std::mem::replace(&mut self.ready, Batch::new(self.element_bytes_max))
-    }
-
-    fn push(&mut self, piece: &[u8]) -> Result<(), WireError> {
-        let mut start = None;
-        let mut slot = 0;
-        while let Some(byte) = piece.get(slot) {
-            if self.content_left > 0 {
-                slot += self.take_content(&piece[slot..]);
-                continue;
-            }
-            if self.depth == 0 {
-                if self.between(*byte)? {
-                    start = Some(slot);
-                }
-            } else if self.inside(*byte) {
-                let begin = start.take().unwrap_or(0);
-                self.ready.text.append(&mut self.partial);
-                self.ready.text.extend_from_slice(&piece[begin..=slot]);
-                self.begin_content()?;
-                self.ready.ends.push(self.ready.text.len());
-            }
-            slot += 1;
-        }
-        if self.depth > 0 {
-            self.partial.extend_from_slice(&piece[start.unwrap_or(0)..]);
-        }
-        if self.partial.len() > self.element_bytes_max {
-            return Err(WireError::body_too_large(self.element_bytes_max));
-        }
-        Ok(())
-    }
-
-    /// Looks whether the element that ended is followed by the content of an attachment.
-    fn begin_content(&mut self) -> Result<(), WireError> {
-        let start = self.ready.ends.last().copied().unwrap_or(0);
-        let text = &self.ready.text[start..];
-        const MARK: &[u8] = b"\"AttachmentPUT\"";
-        if !text.windows(MARK.len()).any(|part| part == MARK) {
-            return Ok(());
-        }
-        let mut parser = Parser::default();
-        let element = parser
-            .parse(text)
-            .map_err(|error| input::refused(&error, text))?;
-        let element = element.root();
-        if element.get("Type").and_then(|name| name.as_str()) != Some("AttachmentPUT") {
-            return Ok(());
-        }
-        let len = element.get("ContentLength").and_then(|len| len.as_i64());
-        let len = len
-            .and_then(|len| usize::try_from(len).ok())
-            .ok_or_else(|| {
-                let message = "An attachment of a bulk insert needs its ContentLength.";
-                WireError::new(kind::INVALID_DATA, message)
-            })?;
-        if len > self.element_bytes_max {
-            return Err(WireError::body_too_large(self.element_bytes_max));
-        }
-        self.ready
-            .contents
-            .push((self.ready.ends.len(), Vec::new()));
-        self.content_left = len;
-        Ok(())
-    }
-
-    /// Takes bytes of a content; gives how many.
-    fn take_content(&mut self, piece: &[u8]) -> usize {
-        let count = piece.len().min(self.content_left);
-        if let Some((_, content)) = self.ready.contents.last_mut() {
-            content.extend_from_slice(&piece[..count]);
-        }
-        self.content_left -= count;
-        count
-    }
-
-    /// A byte between elements; true when it begins one.
-    fn between(&mut self, byte: u8) -> Result<bool, WireError> {
-        match byte {
-            b' ' | b'\t' | b'\r' | b'\n' => {}
-            _ if self.ended => {}
-            b'[' if !self.begun => self.begun = true,
-            b',' if self.begun => {}
-            b']' if self.begun => self.ended = true,
-            b'{' if self.begun => {
-                self.depth = 1;
-                return Ok(true);
-            }
-            other => {
-                let found = char::from(other).escape_default();
-                let message = format!("A bulk insert is an array of objects, but got '{found}'.");
-                return Err(WireError::new(kind::INVALID_DATA, message));
-            }
-        }
-        Ok(false)
-    }
-
-    /// A byte inside an element; true when it ends it.
-    fn inside(&mut self, byte: u8) -> bool {
-        if self.in_string {
-            if std::mem::take(&mut self.escaped) {
-                return false;
-            }
-            self.escaped = byte == b'\\';
-            self.in_string = byte != b'"';
-            return false;
-        }
-        match byte {
-            b'"' => self.in_string = true,
-            b'{' | b'[' => self.depth += 1,
-            b'}' | b']' => self.depth -= 1,
-            _ => {}
-        }
-        self.depth == 0
-    }
-
-    /// The body has ended: so must the array.
-    fn finish(&self) -> Result<(), WireError> {
-        if self.ended {
-            return Ok(());
-        }
-        let message = "Stream ended without reaching end of json content";
-        Err(WireError::new(kind::END_OF_STREAM, message))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cut(text: &str, size: usize) -> Result<Vec<String>, WireError> {
-        let mut elements = Elements::new(1 << 20);
-        let mut cut = Vec::new();
-        for piece in text.as_bytes().chunks(size) {
-            elements.push(piece)?;
-            let batch = elements.take();
-            let mut start = 0;
-            for end in batch.ends {
-                cut.push(String::from_utf8(batch.text[start..end].to_vec()).unwrap());
-                start = end;
-            }
-        }
-        elements.finish().map(|()| cut)
-    }
-
-    #[test]
-    fn elements_are_found_whatever_the_pieces() {
-        let text = r#" [ {"a":"}\"]{"}, {"b":[{},{"c":{}}],"d":"\\"},{},
-            {"e":"\u00e9"} ] rubbish"#;
-        let expected = [
-            r#"{"a":"}\"]{"}"#,
-            r#"{"b":[{},{"c":{}}],"d":"\\"}"#,
-            "{}",
-            r#"{"e":"\u00e9"}"#,
-        ];
-        for size in 1..text.len() {
-            assert_eq!(cut(text, size).unwrap(), expected, "{size}");
-        }
-    }
-
-    #[test]
-    fn what_is_not_an_array_of_objects_is_refused() {
-        for text in [
-            "", "[", "[{}", "[{\"a\":", "{}", "[1]", "[[]]", "x", "[{},7",
-        ] {
-            assert!(cut(text, 3).is_err(), "{text}");
-        }
-        assert!(cut("[]", 1).unwrap().is_empty());
-    }
 }
