@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) attempts: Attempts,
     pub(crate) admission: Admission,
     pub(crate) bodies: BodyMemory,
+    /// Memory of what web sockets watch, as much as that of bodies, which it must not take.
+    pub(crate) watched: BodyMemory,
     guard: RwLock<Arc<Guard>>,
     pub(crate) router: Router<Row>,
     /// Turns true when the server stops; long answers end then.
@@ -78,6 +80,7 @@ impl Shared {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let admission = Admission::new(&config);
         let bodies = BodyMemory::new(config.bodies_bytes_max, config.bodies_wait_max);
+        let watched = BodyMemory::new(config.bodies_bytes_max, config.bodies_wait_max);
         let guard = guard_of(&config, tls.as_ref());
         let router = Router::new(routes::table()).expect("a test builds the same table");
         Ok(Shared {
@@ -89,6 +92,7 @@ impl Shared {
             attempts: Attempts::default(),
             admission,
             bodies,
+            watched,
             guard: RwLock::new(Arc::new(guard)),
             router,
             stopping,

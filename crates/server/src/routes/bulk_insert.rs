@@ -135,7 +135,8 @@ impl Intake<'_> {
                 break;
             };
             self.push(&piece).await?;
-            if self.elements.ready().len_bytes() >= batch_bytes {
+            let is_full = self.elements.ready().len_bytes() >= batch_bytes;
+            if is_full || self.batch_left() == Some(Duration::ZERO) {
                 self.store_whole().await?;
             }
         }
@@ -147,28 +148,38 @@ impl Intake<'_> {
     ///
     /// Fails with 408 when an element that has begun does not go on as fast as a body must.
     async fn receive(&mut self, feed: &mut Feed) -> Result<Option<Bytes>, WireError> {
-        let stall = self.call.shared.config.stall_timeout;
-        let batch_wait = self.call.shared.config.batch_wait_max;
         let mut next = pin!(feed.next());
         loop {
-            let batch_left = self
-                .whole_since
-                .map(|since| batch_wait.saturating_sub(since.elapsed()));
-            let pace_left = match self.elements.unfinished_bytes() {
-                0 => None,
-                bytes => Some(Pace::allowed(stall, bytes).saturating_sub(self.waited)),
-            };
+            let pace_left = self.pace_left();
             let waiting = Instant::now();
-            let came = match batch_left.into_iter().chain(pace_left).min() {
+            let came = match self.batch_left().into_iter().chain(pace_left).min() {
                 Some(left) => tokio::time::timeout(left, next.as_mut()).await,
                 None => Ok(next.as_mut().await),
             };
-            self.waited += waiting.elapsed();
+            let waited = waiting.elapsed();
+            self.waited += waited;
             match came {
-                Ok(piece) => return piece,
+                // Bytes that come again and again in no time leave no pause to end, but are late too.
+                Ok(piece) if pace_left.is_none_or(|left| waited < left) => return piece,
                 Err(_) if !self.elements.ready().is_empty() => self.store_whole().await?,
-                Err(_) => return Err(stalled()),
+                _ => return Err(stalled()),
             }
+        }
+    }
+
+    /// How long what is whole may still wait; `None` when nothing does.
+    fn batch_left(&self) -> Option<Duration> {
+        let wait_max = self.call.shared.config.batch_wait_max;
+        let since = self.whole_since?;
+        Some(wait_max.saturating_sub(since.elapsed()))
+    }
+
+    /// How long the element that is not whole may still wait; `None` when there is none.
+    fn pace_left(&self) -> Option<Duration> {
+        let stall = self.call.shared.config.stall_timeout;
+        match self.elements.unfinished_bytes() {
+            0 => None,
+            bytes => Some(Pace::allowed(stall, bytes).saturating_sub(self.waited)),
         }
     }
 

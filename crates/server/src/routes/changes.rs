@@ -34,7 +34,7 @@ use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig
 
 use super::operations::OperationNews;
 use super::series::moment;
-use crate::http::{Call, Pending, Reply};
+use crate::http::{BodyPlace, Call, Pending, Reply};
 use crate::wire::{WireError, kind};
 
 /// Changes that may wait for a client that reads slowly.
@@ -43,8 +43,10 @@ const CHANGES_AHEAD: usize = 4096;
 const COMMAND_BYTES_MAX: usize = 64 << 10;
 /// Most things that one client watches.
 const WATCHED_MAX: usize = 10_000;
-/// Most bytes of the names of all that one client watches: room for a thousand of the longest ids.
-const WATCHED_BYTES_MAX: usize = 1 << 20;
+/// Most bytes of all that one client watches; those of all clients share a part of the memory.
+const WATCHED_BYTES_MAX: usize = 4 << 20;
+/// What one thing takes beside its names: its place in the set, and the allocator's.
+const WATCHED_THING_BYTES: usize = 160;
 /// Bytes that are read at a time, and that are kept for reading as long as the socket is open.
 const READ_BYTES: usize = 4 << 10;
 /// How long one frame may take to be sent.
@@ -77,6 +79,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
             silence_max: call.shared.config.head_timeout,
         };
         let operations = call.shared.operations.watch();
+        let watched = Watched::new(call.shared.watched.enter());
         tokio::spawn(async move {
             let _places = upgrade.places;
             // A client that went away between request and answer is no failure.
@@ -93,7 +96,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
             let mut socket = socket.await;
             let name = database.name().to_owned();
             let farewell = tokio::select! {
-                () = serve(&mut socket, database, operations, signs) => None,
+                () = serve(&mut socket, database, operations, signs, watched) => None,
                 ending = changed.ended() => Some(CloseFrame {
                     code: CloseCode::Away,
                     reason: ending.message(&name).into(),
@@ -125,6 +128,7 @@ async fn serve(
     database: Arc<Database>,
     mut operations: broadcast::Receiver<OperationNews>,
     mut signs: Signs,
+    mut watched: Watched,
 ) {
     let (sender, mut news) = mpsc::channel::<News>(CHANGES_AHEAD);
     let queue = Arc::new(Queue(Mutex::new(Some(sender))));
@@ -134,7 +138,6 @@ async fn serve(
         database.on_index_change(move |one| of_indexes.push(|| News::Index(one.clone()))),
     );
     let greeting = json!({ "TopologyChange": true, "AggressiveCachingChange": true });
-    let mut watched = Watched::default();
     let mut heard = Instant::now();
     let mut is_open = send(socket, &greeting).await;
     while is_open {
@@ -349,15 +352,17 @@ fn describe_beside(database: &Database, change: &BesideChange) -> Value {
 }
 
 /// What one client watches. Names and ids are kept in lower case.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Watched {
     entries: HashSet<Entry>,
-    /// Bytes of all names.
+    /// Bytes of all entries.
     len_bytes: usize,
+    /// Where these are counted.
+    place: BodyPlace,
 }
 
-/// A command and its parameters.
-type Entry = (&'static str, String, String);
+/// A command and its parameters, which take no more than their length.
+type Entry = (&'static str, Box<str>, Box<str>);
 
 /// Commands, without `watch-`, and how many parameters each has.
 const COMMANDS: &[(&str, usize)] = &[
@@ -382,6 +387,14 @@ const COMMANDS: &[(&str, usize)] = &[
 ];
 
 impl Watched {
+    fn new(place: BodyPlace) -> Watched {
+        Watched {
+            entries: HashSet::new(),
+            len_bytes: 0,
+            place,
+        }
+    }
+
     fn apply(&mut self, command: &str, param: &Value, params: &Value) -> Result<(), String> {
         let (name, begins) = match command.strip_prefix("watch-") {
             Some(name) => (name, true),
@@ -392,20 +405,21 @@ impl Watched {
             return Err(format!("Command argument '{command}' is not valid"));
         };
         let text = |value: &Value| match value {
-            Value::String(text) => text.to_lowercase(),
-            Value::Number(number) => number.to_string(),
-            _ => String::new(),
+            Value::String(text) => text.to_lowercase().into_boxed_str(),
+            Value::Number(number) => number.to_string().into_boxed_str(),
+            _ => Box::default(),
         };
         let (first, second) = match count {
-            0 => (String::new(), String::new()),
-            1 => (text(param), String::new()),
+            0 => (Box::default(), Box::default()),
+            1 => (text(param), Box::default()),
             _ => (text(&params[0]), text(&params[1])),
         };
         let entry = (*name, first, second);
-        let len_bytes = entry.1.len() + entry.2.len();
+        let len_bytes = WATCHED_THING_BYTES + entry.1.len() + entry.2.len();
         if !begins {
             if self.entries.remove(&entry) {
                 self.len_bytes -= len_bytes;
+                drop(self.place.split_off(self.len_bytes as u64));
             }
             return Ok(());
         }
@@ -417,19 +431,31 @@ impl Watched {
                 "More than {WATCHED_MAX} things cannot be watched at once"
             ));
         }
-        if self.len_bytes + len_bytes > WATCHED_BYTES_MAX {
+        let all_bytes = self.len_bytes + len_bytes;
+        if all_bytes > WATCHED_BYTES_MAX {
             return Err(format!(
-                "The names of what is watched may have {WATCHED_BYTES_MAX} bytes together: watch \
-                 fewer things, or open another connection"
+                "What is watched may take {WATCHED_BYTES_MAX} bytes together, its names and \
+                 {WATCHED_THING_BYTES} for each: watch fewer things, or open another connection"
             ));
         }
-        self.len_bytes += len_bytes;
+        if !self.place.try_grow(all_bytes as u64) {
+            return Err(
+                "There is no memory left for what connections watch together: watch fewer \
+                 things, or try again later"
+                    .to_owned(),
+            );
+        }
+        self.len_bytes = all_bytes;
         self.entries.insert(entry);
         Ok(())
     }
 
     fn has(&self, name: &'static str, first: &str, second: &str) -> bool {
-        let entry = (name, first.to_lowercase(), second.to_lowercase());
+        let entry = (
+            name,
+            first.to_lowercase().into(),
+            second.to_lowercase().into(),
+        );
         self.entries.contains(&entry)
     }
 
@@ -440,9 +466,8 @@ impl Watched {
 
     fn wants_document(&self, news: &DocumentNews) -> bool {
         let id = news.id.to_lowercase();
-        let is_prefix = |(name, prefix, _): &(&str, String, String)| {
-            *name == "prefix" && id.starts_with(prefix.as_str())
-        };
+        let is_prefix =
+            |(name, prefix, _): &Entry| *name == "prefix" && id.starts_with(&**prefix);
         self.has("docs", "", "")
             || self.has("doc", &news.id, "")
             || self.has("collection", &news.collection, "")
@@ -476,6 +501,7 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::BodyMemory;
 
     fn news(id: &str, collection: &str) -> DocumentNews {
         DocumentNews {
@@ -488,7 +514,7 @@ mod tests {
 
     #[test]
     fn documents_are_wanted_by_id_prefix_and_collection_in_any_case() {
-        let mut watched = Watched::default();
+        let mut watched = watched_of(1 << 20);
         let mut apply = |command: &str, param: Value| watched.apply(command, &param, &Value::Null);
         apply("watch-doc", json!("Users/1")).unwrap();
         apply("watch-prefix", json!("orders/")).unwrap();
@@ -513,21 +539,33 @@ mod tests {
 
     #[test]
     fn names_that_are_watched_have_a_limit_together() {
-        let mut watched = Watched::default();
-        let mut apply = |command: &str, number: usize| {
+        let memory = BodyMemory::new(6 << 20, Duration::ZERO);
+        let [mut watched, mut other] = [(); 2].map(|()| Watched::new(memory.enter()));
+        let change = |watched: &mut Watched, command: &str, number: usize| {
             let half = format!("{number:0>30000}");
             watched.apply(command, &Value::Null, &json!([half, half]))
         };
-        let count = WATCHED_BYTES_MAX / 60_000;
+        let mut apply = |command: &str, number: usize| change(&mut watched, command, number);
+        let count = WATCHED_BYTES_MAX / 60_160;
         for number in (0..count).chain(0..count) {
             apply("watch-document-counter", number).unwrap();
         }
         let refused = apply("watch-document-counter", count).unwrap_err();
-        assert!(refused.contains("1048576 bytes"), "{refused}");
+        assert!(refused.contains("4194304 bytes"), "{refused}");
         apply("unwatch-document-counter", count).unwrap();
         assert!(apply("watch-document-counter", count).is_err());
         apply("unwatch-document-counter", 0).unwrap();
         apply("watch-document-counter", count).unwrap();
+        // Others have what is left of the memory of all, and all when this one has gone.
+        let begin = "watch-document-counter";
+        let room = (0..count).take_while(|number| change(&mut other, begin, *number).is_ok());
+        assert!((1..count - 1).contains(&room.count()));
+        drop(watched);
+        (0..count).for_each(|number| change(&mut other, begin, number).unwrap());
+    }
+
+    fn watched_of(bytes_max: usize) -> Watched {
+        Watched::new(BodyMemory::new(bytes_max, Duration::ZERO).enter())
     }
 
     #[test]

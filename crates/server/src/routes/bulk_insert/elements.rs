@@ -46,6 +46,14 @@ impl Batch {
         self.ends.is_empty()
     }
 
+    /// Takes the text behind `start` away, and the memory that it had.
+    fn split_off(&mut self, start: usize) -> Vec<u8> {
+        let behind = self.text[start..].to_vec();
+        self.text.truncate(start);
+        self.text.shrink_to_fit();
+        behind
+    }
+
     /// What the elements ask for.
     pub(super) fn commands(self) -> Result<Vec<Command>, WireError> {
         let limits = Limits {
@@ -170,7 +178,7 @@ impl Elements {
                 return Err(WireError::body_too_large(self.element_bytes_max));
             }
             Some(left) => {
-                let text = self.ready.text.split_off(start);
+                let text = self.ready.split_off(start);
                 let bytes = Vec::new();
                 let content = Content { text, bytes, left };
                 self.take_content(content, &[]);
