@@ -2,7 +2,10 @@
 //! transaction, so that any process knows what an environment should hold.
 #![forbid(unsafe_code)]
 
+pub mod cgroup;
+pub mod feed;
 pub mod linearizable;
+pub mod process;
 pub mod server;
 
 use std::collections::BTreeMap;

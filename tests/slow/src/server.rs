@@ -2,6 +2,7 @@
 //! starts again.
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -12,6 +13,9 @@ pub struct Server {
     child: Child,
     /// Where it listens.
     pub url: String,
+    /// Where it listens for subscriptions, and for Redis clients when it does.
+    tcp: String,
+    redis: Option<String>,
 }
 
 /// The binary, which `cargo xtask test slow` builds beside the test that runs.
@@ -51,16 +55,54 @@ impl Server {
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         // Nothing more is read: the server says nothing after this that would fill the pipe.
         let output = child.stdout.take().context("its output is not piped")?;
-        let mut lines = BufReader::new(output).lines();
-        let url = lines.find_map(|line| Some(line.ok()?.strip_prefix("Clients: ")?.to_owned()));
-        let url = url.context("the server ended before it said where it listens")?;
-        Ok(Server { child, url })
+        let (mut url, mut redis) = (None, None);
+        for line in BufReader::new(output).lines() {
+            let line = line?;
+            let word = |rest: &str| rest.split_whitespace().next().map(str::to_owned);
+            redis = redis.or(line.strip_prefix("Redis: ").and_then(word));
+            url = url.or(line.strip_prefix("Clients: ").and_then(word));
+            // The last of the addresses.
+            if let Some((tcp, url)) = line.strip_prefix("TCP: ").and_then(word).zip(url.clone()) {
+                return Ok(Server {
+                    child,
+                    url,
+                    tcp,
+                    redis,
+                });
+            }
+        }
+        anyhow::bail!("the server ended before it said where it listens")
     }
 
     /// Its process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Where it listens for HTTP.
+    ///
+    /// # Errors
+    /// It printed no address.
+    pub fn http_address(&self) -> Result<SocketAddr> {
+        address(&self.url)
+    }
+
+    /// Where it listens for subscriptions.
+    ///
+    /// # Errors
+    /// It printed no address.
+    pub fn tcp_address(&self) -> Result<SocketAddr> {
+        address(&self.tcp)
+    }
+
+    /// Where it listens for Redis clients.
+    ///
+    /// # Errors
+    /// It does not listen for them.
+    pub fn redis_address(&self) -> Result<SocketAddr> {
+        let redis = self.redis.as_deref();
+        address(redis.context("it was started without `--redis`")?)
     }
 
     /// Ends it as a failing machine would, with SIGKILL.
@@ -78,4 +120,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.kill();
     }
+}
+
+/// What stands behind the protocol of a URL.
+fn address(url: &str) -> Result<SocketAddr> {
+    let address = url.rsplit("://").next().unwrap_or(url);
+    let parsed = address.parse();
+    parsed.with_context(|| format!("'{url}' is no address"))
 }

@@ -28,6 +28,8 @@ cargo xtask test crash [--seed N] [--seeds N] [--images N] [--failure-seeds N]
                        [--syscall-errors N] [--full-disks N]
 cargo xtask crash      the same
 cargo xtask crash --soak-minutes N
+cargo xtask test watchers [--watchers N] [--seconds N] [--soak-watchers N] [--seed N]
+cargo xtask test hostile [--rounds N] [--memory-mib N] [--seed N]
 cargo xtask test race
 cargo xtask test clients [python|node|jvm]... [--scenario PART]
 cargo xtask test wire [--catalogue DIR] [--all] [PART]
@@ -53,6 +55,11 @@ a writer killed at chosen system calls (--syscall-kills, with strace), or whose 
 (--syscall-errors), a disk that runs full under a server (--full-disks, as root).
 With --soak-minutes alone: a database under a mixed load of four clients, with long snapshots and
 backups, whose answers have to be right and whose memory and files may not grow.
+watchers opens --watchers feeds (2,000) of a server in another process and prints what they cost;
+then readers (--soak-watchers) join, leave and stall for --seconds, and each checks that it misses
+nothing.
+hostile throws hostile input at a server in a memory cgroup of 256 MiB (as root; else the memory is
+told and not bounded) and prints what became of it.
 race runs every interleaving of the lock-free pieces (loom); two minutes.
 wire replays the recorded exchanges of tests/wire and compares every answer with the recorded one;
 PART chooses areas (docs) or an exchange (docs/017), --all shows differences with a reason as well.
@@ -74,6 +81,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         Some(first) if first.starts_with('-') => fast::run(arguments),
         Some("slow") => slow::run(&arguments[1..]),
         Some("crash") => slow::run_crash(&arguments[1..]),
+        Some("watchers") => slow::run_watchers(&arguments[1..]),
+        Some("hostile") => slow::run_hostile(&arguments[1..]),
         Some("clients") => clients::run(&arguments[1..]),
         Some("wire") => wire::run(&arguments[1..]),
         Some("redis") => redis::run(&arguments[1..]),

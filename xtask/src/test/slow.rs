@@ -30,6 +30,18 @@ const VARIABLES: &[(&str, &str)] = &[
     ("--syscall-errors", "JACKDAW_SYSCALL_ERRORS"),
     ("--full-disks", "JACKDAW_FULL_DISKS"),
 ];
+/// The same for `watchers` and `hostile`.
+const WATCHER_VARIABLES: &[(&str, &str)] = &[
+    ("--watchers", "JACKDAW_WATCHERS"),
+    ("--seconds", "JACKDAW_WATCHER_SECONDS"),
+    ("--soak-watchers", "JACKDAW_SOAK_WATCHERS"),
+    ("--seed", "JACKDAW_SEED"),
+];
+const HOSTILE_VARIABLES: &[(&str, &str)] = &[
+    ("--rounds", "JACKDAW_HOSTILE_ROUNDS"),
+    ("--memory-mib", "JACKDAW_HOSTILE_MIB"),
+    ("--seed", "JACKDAW_SEED"),
+];
 
 /// Argument of `crash` that starts the soak, and nothing else.
 const SOAK: &str = "--soak-minutes";
@@ -47,6 +59,55 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// # Errors
+/// When a watcher misses something, or takes too much.
+pub(super) fn run_watchers(arguments: &[String]) -> Result<()> {
+    let names = ["watchers", "watcher_soak"];
+    run_tests(
+        &repository::root(),
+        &names,
+        &given(arguments, WATCHER_VARIABLES)?,
+    )
+}
+
+/// # Errors
+/// When the server ends, hangs, panics or takes too much.
+pub(super) fn run_hostile(arguments: &[String]) -> Result<()> {
+    let variables = given(arguments, HOSTILE_VARIABLES)?;
+    run_tests(&repository::root(), &["hostile"], &variables)
+}
+
+/// Arguments as the variables by which tests take them, with their values.
+fn given<'a>(
+    arguments: &'a [String],
+    known: &[(&str, &'static str)],
+) -> Result<Vec<(&'static str, &'a str)>> {
+    let named = numbers(arguments)?.into_iter();
+    named
+        .map(|(name, value)| Ok((variable(name, known)?, value)))
+        .collect()
+}
+
+/// Names with whole numbers behind them.
+fn numbers(arguments: &[String]) -> Result<Vec<(&str, &str)>> {
+    let mut named = Vec::new();
+    for pair in arguments.chunks(2) {
+        let [name, value] = pair else {
+            bail!("`{}` needs a value", pair[0])
+        };
+        let number = value.parse::<u64>();
+        number.with_context(|| format!("{name} wants a whole number"))?;
+        named.push((name.as_str(), value.as_str()));
+    }
+    Ok(named)
+}
+
+fn variable(name: &str, known: &[(&str, &'static str)]) -> Result<&'static str> {
+    let found = known.iter().find(|(argument, _)| *argument == name);
+    let (_, variable) = found.with_context(|| format!("unknown argument `{name}`"))?;
+    Ok(variable)
+}
+
+/// # Errors
 /// When a test fails.
 pub(super) fn run_crash(arguments: &[String]) -> Result<()> {
     if let Some((first, minutes)) = arguments.split_first()
@@ -56,20 +117,12 @@ pub(super) fn run_crash(arguments: &[String]) -> Result<()> {
     }
     let mut variables = Vec::new();
     let mut of_proof = vec!["crash"];
-    for pair in arguments.chunks(2) {
-        let [name, value] = pair else {
-            bail!("`{}` needs a value", pair[0])
-        };
-        value
-            .parse::<u64>()
-            .with_context(|| format!("{name} wants a whole number"))?;
-        if proof::ARGUMENTS.contains(&name.as_str()) {
-            of_proof.extend([name.as_str(), value.as_str()]);
-            continue;
+    for (name, value) in numbers(arguments)? {
+        if proof::ARGUMENTS.contains(&name) {
+            of_proof.extend([name, value]);
+        } else {
+            variables.push((variable(name, VARIABLES)?, value));
         }
-        let known = VARIABLES.iter().find(|(argument, _)| argument == name);
-        let (_, variable) = known.with_context(|| format!("unknown argument `{name}`"))?;
-        variables.push((*variable, value.as_str()));
     }
     proof::start(&of_proof)?;
     run_tests(&repository::root(), CRASH_TESTS, &variables)
