@@ -29,7 +29,7 @@ cargo xtask test crash [--seed N] [--seeds N] [--images N] [--failure-seeds N]
 cargo xtask crash      the same
 cargo xtask crash --soak-minutes N
 cargo xtask test watchers [--watchers N] [--seconds N] [--soak-watchers N] [--seed N]
-cargo xtask test hostile [--rounds N] [--memory-mib N] [--seed N]
+cargo xtask test hostile [--rounds N] [--memory-mib N] [--seed N] [--from GROUP]
 cargo xtask test race
 cargo xtask test clients [python|node|jvm]... [--scenario PART]
 cargo xtask test wire [--catalogue DIR] [--all] [PART]
@@ -58,8 +58,8 @@ backups, whose answers have to be right and whose memory and files may not grow.
 watchers opens --watchers feeds (2,000) of a server in another process and prints what they cost;
 then readers (--soak-watchers) join, leave and stall for --seconds, and each checks that it misses
 nothing.
-hostile throws hostile input at a server in a memory cgroup of 256 MiB (as root; else the memory is
-told and not bounded) and prints what became of it.
+hostile throws hostile input at a server in a memory cgroup of 256 MiB (as root; a run without one
+says that it proves no bound) and prints what became of it.
 race runs every interleaving of the lock-free pieces (loom); two minutes.
 wire replays the recorded exchanges of tests/wire and compares every answer with the recorded one;
 PART chooses areas (docs) or an exchange (docs/017), --all shows differences with a reason as well.

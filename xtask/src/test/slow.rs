@@ -19,6 +19,8 @@ const CRASH_TESTS: &[&str] = &[
     "server_kill",
     "syscall_kill",
 ];
+/// The test that is a folder.
+const HOSTILE: &str = "hostile";
 /// Arguments of `crash` and the variables by which the tests take them.
 const VARIABLES: &[(&str, &str)] = &[
     ("--kills", "JACKDAW_KILLS"),
@@ -40,6 +42,7 @@ const WATCHER_VARIABLES: &[(&str, &str)] = &[
 const HOSTILE_VARIABLES: &[(&str, &str)] = &[
     ("--rounds", "JACKDAW_HOSTILE_ROUNDS"),
     ("--memory-mib", "JACKDAW_HOSTILE_MIB"),
+    ("--from", "JACKDAW_HOSTILE_FROM"),
     ("--seed", "JACKDAW_SEED"),
 ];
 
@@ -54,7 +57,8 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
     }
     let root = repository::root();
     let names = repository::rust_file_names(&root.join("tests/slow/tests"))?;
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let names = names.iter().map(String::as_str);
+    let names: Vec<&str> = names.chain([HOSTILE]).collect();
     run_tests(&root, &names, &[])
 }
 
@@ -73,7 +77,7 @@ pub(super) fn run_watchers(arguments: &[String]) -> Result<()> {
 /// When the server ends, hangs, panics or takes too much.
 pub(super) fn run_hostile(arguments: &[String]) -> Result<()> {
     let variables = given(arguments, HOSTILE_VARIABLES)?;
-    run_tests(&repository::root(), &["hostile"], &variables)
+    run_tests(&repository::root(), &[HOSTILE], &variables)
 }
 
 /// Arguments as the variables by which tests take them, with their values.

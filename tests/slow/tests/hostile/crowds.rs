@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::thrower::{Input, Outcome, Targets, ask_version};
 
@@ -16,9 +16,15 @@ pub(crate) const ALL: &[(&str, Crowd)] = &[
     ("connections opened and closed", storm),
     ("pipelines that nobody reads", pipelines),
     ("streams that nobody reads", idle_readers),
-    ("large bodies at a time", large_bodies),
+    ("bodies beyond the limit at a time", long_bodies),
     ("large documents at a time", large_documents),
+    ("large attachments at a time", large_attachments),
+    (
+        "commands of Redis beyond the limit at a time",
+        long_commands,
+    ),
     ("large commands of Redis at a time", large_commands),
+    ("replies of Redis that grow", growing_replies),
 ];
 
 /// How long a crowd stays at most.
@@ -39,25 +45,21 @@ fn open_all(address: SocketAddr, count: usize, bytes: &[u8]) -> Vec<TcpStream> {
 }
 
 /// Asks for something plain until the time is over; gives the slowest answer.
-fn others_meanwhile(targets: &Targets, stay: Duration) -> Duration {
+fn others_meanwhile(targets: &Targets, stay: Duration) -> Result<Duration> {
     let (started, mut slowest) = (Instant::now(), Duration::ZERO);
     while started.elapsed() < stay {
         let asked = Instant::now();
         let outcome = ask_version(targets, BESIDE_MAX);
         slowest = slowest.max(asked.elapsed());
-        if outcome != Outcome::Answered(200) {
-            return Duration::MAX;
-        }
+        let is_fine = outcome == Outcome::Answered(200);
+        ensure!(is_fine, "others were not answered in time: {outcome:?}");
         std::thread::sleep(Duration::from_millis(50));
     }
-    slowest
+    Ok(slowest)
 }
 
 fn told(count: usize, what: &str, slowest: Duration) -> String {
-    match slowest {
-        Duration::MAX => format!("{count} {what}, others were NOT answered"),
-        slowest => format!("{count} {what}, others answered within {slowest:.0?}"),
-    }
+    format!("{count} {what}, others answered within {slowest:.0?}")
 }
 
 /// A byte now and then of heads and bodies that never end.
@@ -66,8 +68,8 @@ fn dawdlers(targets: &Targets) -> Result<String> {
     let body = b"PUT /databases/db1/docs?id=b HTTP/1.1\r\nHost: localhost\r\n\
         Content-Length: 90000\r\n\r\n{";
     // More than one address may open, and fewer than there are places in so little memory.
-    let mut held = open_all(targets.http, 1_200, head);
-    held.extend(open_all(targets.http, 1_200, body));
+    let mut held = open_all(targets.http, 800, head);
+    held.extend(open_all(targets.http, 800, body));
     let redis = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$500000\r\nx";
     held.extend(open_all(targets.redis, 1_000, redis));
     held.extend(open_all(targets.tcp, 200, b"{\"DatabaseName\":"));
@@ -76,7 +78,7 @@ fn dawdlers(targets: &Targets) -> Result<String> {
         for stream in &mut held {
             drop(stream.write(b"x"));
         }
-        slowest = slowest.max(others_meanwhile(targets, STAY / 5));
+        slowest = slowest.max(others_meanwhile(targets, STAY / 5)?);
     }
     Ok(told(held.len(), "connections", slowest))
 }
@@ -95,11 +97,8 @@ fn storm(targets: &Targets) -> Result<String> {
             drop(stream.write(b"GET / HT"));
         }
     }
-    Ok(told(
-        opened,
-        "connections",
-        others_meanwhile(targets, STAY / 5),
-    ))
+    let slowest = others_meanwhile(targets, STAY / 5)?;
+    Ok(told(opened, "connections", slowest))
 }
 
 /// Requests without end, answers that nobody takes.
@@ -112,11 +111,8 @@ fn pipelines(targets: &Targets) -> Result<String> {
     for stream in &mut held {
         drop(stream.write(&request));
     }
-    Ok(told(
-        held.len(),
-        "connections",
-        others_meanwhile(targets, STAY),
-    ))
+    let slowest = others_meanwhile(targets, STAY)?;
+    Ok(told(held.len(), "connections", slowest))
 }
 
 /// Large answers and endless ones.
@@ -140,51 +136,162 @@ fn idle_readers(targets: &Targets) -> Result<String> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
         held.extend(open_all(targets.http, 100, request.as_bytes()));
     }
-    Ok(told(held.len(), "readers", others_meanwhile(targets, STAY)))
+    let slowest = others_meanwhile(targets, STAY)?;
+    Ok(told(held.len(), "readers", slowest))
 }
 
-/// Sends the same bytes over several connections to the end, each from a thread of its own.
-fn send_all(address: SocketAddr, count: usize, bytes: &[u8]) -> usize {
+/// How long one of a crowd may wait for its turn and for its answer.
+const TURN_MAX: Duration = Duration::from_secs(90);
+/// How an answer that says yes begins, of HTTP and of Redis.
+const STORED: &str = "HTTP/1.1 201";
+const OK: &str = "+OK";
+
+/// What became of the requests of a crowd.
+struct Answers(Vec<Option<String>>);
+
+impl Answers {
+    fn count(&self, begin: &str) -> usize {
+        let answers = self.0.iter().flatten();
+        answers.filter(|answer| answer.starts_with(begin)).count()
+    }
+
+    fn told(&self, what: &str, begin: &str) -> String {
+        let (all, taken) = (self.0.len(), self.count(begin));
+        let none = self.0.iter().filter(|answer| answer.is_none()).count();
+        format!("{all} {what}: {taken} taken, {none} closed without a word")
+    }
+}
+
+/// Sends bytes over several connections to the end, each from a thread of its own; gives how the
+/// answers begin, `None` of those that were closed without one.
+fn send_all(address: SocketAddr, all: &[Vec<u8>]) -> Answers {
     std::thread::scope(|scope| {
-        let send = || -> std::io::Result<bool> {
+        let send = |bytes: &[u8]| -> std::io::Result<String> {
             let mut stream = TcpStream::connect_timeout(&address, BESIDE_MAX)?;
-            stream.set_read_timeout(Some(Duration::from_secs(90)))?;
-            stream.set_write_timeout(Some(Duration::from_secs(90)))?;
-            let written = stream.write_all(bytes);
+            stream.set_read_timeout(Some(TURN_MAX))?;
+            stream.set_write_timeout(Some(TURN_MAX))?;
+            // One that was refused early is told by what can be read.
+            drop(stream.write_all(bytes));
             let mut answer = [0; 64];
-            let read = stream.read(&mut answer);
-            Ok(written.is_ok() && read.is_ok_and(|count| count > 0))
+            let count = stream.read(&mut answer)?;
+            Ok(String::from_utf8_lossy(&answer[..count]).into_owned())
         };
-        let sending: Vec<_> = (0..count).map(|_| scope.spawn(send)).collect();
-        let answered = sending.into_iter().map(|one| one.join());
-        answered.filter(|one| matches!(one, Ok(Ok(true)))).count()
+        let sending: Vec<_> = all
+            .iter()
+            .map(|bytes| scope.spawn(move || send(bytes)))
+            .collect();
+        let answers = sending.into_iter().map(|one| one.join().ok()?.ok());
+        Answers(
+            answers
+                .map(|one| one.filter(|text| !text.is_empty()))
+                .collect(),
+        )
     })
 }
 
-/// Bodies that are refused only when they are there.
-fn large_bodies(targets: &Targets) -> Result<String> {
-    let input = Input::request("PUT", "/databases/db1/docs?id=l", "", &vec![b' '; 60 << 20]);
-    let answered = send_all(targets.http, 24, &input.bytes);
-    Ok(format!("24 bodies of 60 MiB, {answered} of them answered"))
+/// The same crowd, and whether others are answered meanwhile.
+fn send_all_beside(
+    targets: &Targets,
+    address: SocketAddr,
+    all: &[Vec<u8>],
+) -> Result<(Answers, Duration)> {
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| send_all(address, all));
+        let mut slowest = Duration::ZERO;
+        while !sending.is_finished() {
+            slowest = slowest.max(others_meanwhile(targets, Duration::from_millis(100))?);
+        }
+        Ok((sending.join().expect("it does not panic"), slowest))
+    })
 }
 
-/// Bodies that are right, and as large as they may be.
+/// A document of so many bytes, to be put by that number.
+fn document(number: usize, len_bytes: usize) -> Vec<u8> {
+    let body = format!("{{\"A\":\"{}\"}}", "x".repeat(len_bytes));
+    let path = format!("/databases/db1/docs?id=l/{number}");
+    Input::request("PUT", &path, "", body.as_bytes()).bytes
+}
+
+/// Refused by their length, before they are there.
+fn long_bodies(targets: &Targets) -> Result<String> {
+    let bodies = vec![document(0, 60 << 20); 24];
+    let (answers, slowest) = send_all_beside(targets, targets.http, &bodies)?;
+    ensure!(
+        answers.count(STORED) == 0,
+        "a body beyond the limit was taken"
+    );
+    Ok(told(24, "bodies of 60 MiB", slowest))
+}
+
+/// Right, and as large as they may be: all are stored or told to come again, and some stored.
 fn large_documents(targets: &Targets) -> Result<String> {
-    let body = format!("{{\"A\":\"{}\"}}", "x".repeat(30 << 20));
-    let input = Input::request("PUT", "/databases/db1/docs?id=l", "", body.as_bytes());
-    let answered = send_all(targets.http, 8, &input.bytes);
+    const COUNT: usize = 24;
+    let len = targets.body_bytes_max / 10 * 9;
+    let documents: Vec<_> = (0..COUNT).map(|number| document(number, len)).collect();
+    let (answers, slowest) = send_all_beside(targets, targets.http, &documents)?;
+    let what = format!("documents of {} KiB", len >> 10);
+    let (stored, later) = (answers.count(STORED), answers.count("HTTP/1.1 503"));
+    let told = answers.told(&what, STORED);
+    ensure!(
+        stored > 0 && stored + later == COUNT,
+        "{told}, {later} to come again"
+    );
     Ok(format!(
-        "8 documents of 30 MiB, {answered} of them answered"
+        "{told}, {later} to come again, others answered within {slowest:.0?}"
     ))
 }
 
-/// Values that do not fit into the budget of keys, all at the same time.
-fn large_commands(targets: &Targets) -> Result<String> {
-    let value = "x".repeat(60 << 20);
-    let command = format!(
-        "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n{value}\r\n",
-        value.len()
+/// Contents that are stored while they come: all of them are.
+fn large_attachments(targets: &Targets) -> Result<String> {
+    const COUNT: usize = 24;
+    let put = |number: usize| {
+        let path = format!("/databases/db1/attachments?id=as/1&name={number}");
+        let content = vec![u8::try_from(number).unwrap_or(0); 12 << 20];
+        Input::request("PUT", &path, "", &content).bytes
+    };
+    let contents: Vec<_> = (0..COUNT).map(put).collect();
+    let (answers, slowest) = send_all_beside(targets, targets.http, &contents)?;
+    let told = answers.told("attachments of 12 MiB", STORED);
+    ensure!(answers.count(STORED) == COUNT, "{told}");
+    Ok(format!("{told}, others answered within {slowest:.0?}"))
+}
+
+fn set(number: usize, len_bytes: usize) -> Vec<u8> {
+    let value = "x".repeat(len_bytes);
+    format!(
+        "*3\r\n$3\r\nSET\r\n$2\r\nk{}\r\n${len_bytes}\r\n{value}\r\n",
+        number % 2
+    )
+    .into_bytes()
+}
+
+/// Values that are longer than all clients may hold.
+fn long_commands(targets: &Targets) -> Result<String> {
+    let answers = send_all(targets.redis, &vec![set(0, 60 << 20); 8]);
+    ensure!(
+        answers.count(OK) == 0,
+        "a command beyond the limit was taken"
     );
-    let answered = send_all(targets.redis, 8, command.as_bytes());
-    Ok(format!("8 values of 60 MiB, {answered} of them answered"))
+    Ok(answers.told("values of 60 MiB", OK))
+}
+
+/// Values that fit in, though not all at the same time: those that hold most make room for others.
+fn large_commands(targets: &Targets) -> Result<String> {
+    let commands: Vec<_> = (0..24).map(|number| set(number, 3 << 20)).collect();
+    let answers = send_all(targets.redis, &commands);
+    let told = answers.told("values of 3 MiB", OK);
+    ensure!(answers.count(OK) > 0, "{told}");
+    Ok(told)
+}
+
+/// Few bytes that ask for gigabytes, and nobody who reads them.
+fn growing_replies(targets: &Targets) -> Result<String> {
+    let answers = send_all(targets.redis, &[set(0, 1 << 20)]);
+    ensure!(answers.count(OK) == 1, "a value of 1 MiB was not taken");
+    let many = format!("*10001\r\n$4\r\nMGET\r\n{}", "$2\r\nk0\r\n".repeat(10_000));
+    let few = "*2\r\n$3\r\nGET\r\n$2\r\nk0\r\n".repeat(1_000);
+    let mut held = open_all(targets.redis, 100, many.as_bytes());
+    held.extend(open_all(targets.redis, 100, few.as_bytes()));
+    let slowest = others_meanwhile(targets, STAY)?;
+    Ok(told(held.len(), "clients", slowest))
 }

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use jackdaw_client::Client;
@@ -33,11 +33,14 @@ pub(crate) struct Targets {
     pub(crate) http: SocketAddr,
     pub(crate) tcp: SocketAddr,
     pub(crate) redis: SocketAddr,
+    /// Longest body that the server takes.
+    pub(crate) body_bytes_max: usize,
 }
 
 impl Targets {
-    pub(crate) fn of(server: &Server) -> Result<Targets> {
+    pub(crate) fn of(server: &Server, body_bytes_max: usize) -> Result<Targets> {
         Ok(Targets {
+            body_bytes_max,
             url: server.url.clone(),
             http: server.http_address()?,
             tcp: server.tcp_address()?,
@@ -171,10 +174,14 @@ fn judge(answer: &[u8], ended: bool) -> Outcome {
     Outcome::Answered(status.unwrap_or(0))
 }
 
-/// Whether a plain request is answered.
+/// Whether a plain request is answered within the limit; an answer that comes later is none.
 pub(crate) fn ask_version(targets: &Targets, limit: Duration) -> Outcome {
     let request = b"GET /build/version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    exchange(targets.http, request, limit)
+    let started = Instant::now();
+    match exchange(targets.http, request, limit) {
+        Outcome::Answered(_) if started.elapsed() > limit => Outcome::Hung,
+        other => other,
+    }
 }
 
 /// What became of many inputs.
