@@ -2,8 +2,8 @@
 //!
 //! A content is known by its BLAKE2b-256, in base64. A short one travels with its command; a long
 //! one is uploaded before, in pieces of a transaction each, under a name of its own, and gets its
-//! final name with the command. What was uploaded and never used is removed when the database is
-//! opened again.
+//! final name with the command. What was uploaded and never used is removed by
+//! [`Database::remove_upload`], or when the database is opened again.
 
 use std::sync::Arc;
 
@@ -67,8 +67,12 @@ pub struct AttachmentInfo {
     pub change_vector: String,
 }
 
-/// Takes a content in pieces. Dropping it leaves what was stored until the database is opened
-/// again.
+/// The name under which the pieces of a content lie until it is attached.
+#[derive(Clone, Debug)]
+pub struct UploadName(pub(crate) Vec<u8>);
+
+/// Takes a content in pieces. Dropping it leaves what was stored until somebody removes it by its
+/// name, or the database is opened again.
 pub struct AttachmentUpload {
     database: Arc<Database>,
     name: Vec<u8>,
@@ -86,6 +90,12 @@ impl AttachmentUpload {
             len_bytes: 0,
             is_stored: false,
         }
+    }
+
+    /// What [`Database::remove_upload`] takes when the content will not be attached.
+    #[must_use]
+    pub fn name(&self) -> UploadName {
+        UploadName(self.name.clone())
     }
 
     /// Stores the next piece in a transaction of its own, and waits for it. A MiB at a time is
@@ -131,7 +141,36 @@ impl AttachmentUpload {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use jackdaw_io::Vfs;
+    use jackdaw_sim::SimVfs;
+
     use super::*;
+    use crate::DatabaseOptions;
+
+    #[test]
+    fn what_will_not_be_attached_can_be_removed() {
+        let vfs: Arc<dyn Vfs> = SimVfs::new(1);
+        let options = DatabaseOptions::default();
+        let database = Database::open(vfs, Path::new("/music"), "Music", &options);
+        let database = Arc::new(database.unwrap());
+        let mut upload = database.upload_attachment();
+        upload.push(vec![7; 64 << 10]).unwrap();
+        let name = upload.name();
+        let text = String::from_utf8(name.0.clone()).unwrap();
+        let is_there = || {
+            let snapshot = database.read().unwrap();
+            let piece = snapshot.attachment_piece(&text, 0);
+            piece.is_ok_and(|piece| !piece.is_empty())
+        };
+        assert!(is_there());
+        drop(upload);
+        database.remove_upload(name.clone()).unwrap();
+        assert!(!is_there());
+        // Nothing is left to remove.
+        database.remove_upload(name).unwrap();
+    }
 
     #[test]
     fn the_hash_is_the_recorded_one() {

@@ -20,7 +20,7 @@ use jackdaw_storage::{
     WriteTransaction,
 };
 
-use crate::attachment::{AttachmentUpload, UPLOAD_PREFIX};
+use crate::attachment::{AttachmentUpload, UPLOAD_PREFIX, UploadName};
 use crate::changes::{Change, Counters, Hub, Listener, Target};
 use crate::command::{Command, CommandResult};
 use crate::directory::Directory;
@@ -439,6 +439,19 @@ impl Database {
     #[must_use]
     pub fn upload_attachment(self: &Arc<Self>) -> AttachmentUpload {
         AttachmentUpload::new(self, &self.core.random_id())
+    }
+
+    /// Removes what was stored of a content that will not be attached; nothing when it was
+    /// attached, or never stored.
+    ///
+    /// # Errors
+    /// See [`WriteError`]; it is removed when the database is opened again then.
+    pub fn remove_upload(&self, name: UploadName) -> Result<(), WriteError> {
+        self.run(move |transaction, _| {
+            let mut streams = transaction.streams_mut(ATTACHMENT_CONTENT)?;
+            streams.delete(&name.0)?;
+            Ok(((), Applied::default()))
+        })
     }
 
     /// Appends to an upload.

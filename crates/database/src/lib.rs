@@ -44,7 +44,7 @@ mod tombstone;
 mod verify;
 
 pub use administration::{ErrorsByName, IndexKinds, Named, UnknownIndex};
-pub use attachment::{AttachmentContent, AttachmentInfo, AttachmentUpload};
+pub use attachment::{AttachmentContent, AttachmentInfo, AttachmentUpload, UploadName};
 pub use backup::{BackupKind, SetBackupReport, SetProgress, restore_set};
 pub use changes::{BesideChange, Change, Counters, IndexNews, Listener};
 pub use command::{

@@ -234,8 +234,28 @@ pub(super) fn put(call: Arc<Call>, mut feed: Feed) -> Pending {
 async fn store(call: &Arc<Call>, feed: &mut Feed) -> Outcome {
     let database = super::database_soon(call).await?;
     let (id, name) = (required(call, "id")?, required(call, "name")?);
+    let upload = database.upload_attachment();
+    let unused = upload.name();
+    let outcome = store_as(call, &database, upload, feed, (id, name)).await;
+    if outcome.is_err() {
+        // It would take disk space until the database is opened again.
+        let removed = tokio::task::spawn_blocking(move || database.remove_upload(unused));
+        if let Ok(Err(error)) = removed.await {
+            tracing::warn!(%error, "what came of an attachment stays until the next start");
+        }
+    }
+    outcome
+}
+
+async fn store_as(
+    call: &Arc<Call>,
+    database: &Arc<Database>,
+    upload: AttachmentUpload,
+    feed: &mut Feed,
+    (id, name): (String, String),
+) -> Outcome {
     // The place of what travels with the command.
-    let (content, _place) = receive(call, &database, feed).await?;
+    let (content, _place) = receive(call, upload, feed).await?;
     let command = Command::Attachment {
         id: id.clone(),
         name: name.clone(),
@@ -249,7 +269,7 @@ async fn store(call: &Arc<Call>, feed: &mut Feed) -> Outcome {
             content,
         },
     };
-    let results = writing::submit(&database, vec![command]).await?;
+    let results = writing::submit(database, vec![command]).await?;
     let Some(CommandResult::Attachment {
         attachment: Some(stored),
         ..
@@ -278,24 +298,14 @@ fn push_content(object: &mut ObjectWriter<'_>, stored: &AttachmentInfo) {
 /// limited time.
 async fn receive(
     call: &Call,
-    database: &Arc<Database>,
+    upload: AttachmentUpload,
     feed: &mut Feed,
 ) -> Result<(AttachmentContent, BodyPlace), WireError> {
-    let piece_bytes = call.shared.bodies.piece_bytes();
-    let first = database.upload_attachment();
-    let mut storing: Storing = tokio::spawn(async { Ok(first) });
-    let mut piece = Piece::new(call);
-    while let Some(came) = feed.next().await? {
-        // With little memory left, what came is stored instead of waiting beside the rest.
-        if !piece.has_room(came.len()) && !piece.bytes.is_empty() {
-            storing = store_piece(call, storing, &mut piece).await?;
-        }
-        piece.push(&came).await?;
-        if piece.bytes.len() >= piece_bytes {
-            storing = store_piece(call, storing, &mut piece).await?;
-        }
-    }
-    let upload = settle(storing).await?;
+    let mut storing: Option<Storing> = Some(tokio::spawn(async { Ok(upload) }));
+    let received = receive_pieces(call, feed, &mut storing).await;
+    // A piece may still be on its way, also when no more comes.
+    let stored = settle(&mut storing).await;
+    let (piece, upload) = (received?, stored?);
     let turn = turn(call).await?;
     let finished = tokio::task::spawn_blocking(move || {
         let _turn = turn;
@@ -306,28 +316,52 @@ async fn receive(
     finished.map_err(|error| failure::write(&error))
 }
 
+/// Stores all pieces but the last.
+async fn receive_pieces(
+    call: &Call,
+    feed: &mut Feed,
+    storing: &mut Option<Storing>,
+) -> Result<Piece, WireError> {
+    let piece_bytes = call.shared.bodies.piece_bytes();
+    let mut piece = Piece::new(call);
+    while let Some(came) = feed.next().await? {
+        // With little memory left, what came is stored instead of waiting beside the rest.
+        if !piece.has_room(came.len()) && !piece.bytes.is_empty() {
+            store_piece(call, storing, &mut piece).await?;
+        }
+        piece.push(&came).await?;
+        if piece.bytes.len() >= piece_bytes {
+            store_piece(call, storing, &mut piece).await?;
+        }
+    }
+    Ok(piece)
+}
+
 /// A place among those that work with data.
 async fn turn(call: &Call) -> Result<Option<OwnedSemaphorePermit>, WireError> {
     let turn = call.shared.admission.enter(Rate::Data).await;
     turn.map_err(|_| overloaded())
 }
 
-/// Begins to store a piece when those before it are stored, and goes on with an empty one.
+/// Begins to store a piece once those before it are stored, and goes on with an empty one.
 async fn store_piece(
     call: &Call,
-    storing: Storing,
+    storing: &mut Option<Storing>,
     piece: &mut Piece,
-) -> Result<Storing, WireError> {
+) -> Result<(), WireError> {
     let mut upload = settle(storing).await?;
     let turn = turn(call).await?;
     let full = std::mem::replace(piece, Piece::new(call));
-    Ok(tokio::task::spawn_blocking(move || {
+    *storing = Some(tokio::task::spawn_blocking(move || {
         let _turn = turn;
         full.store(|bytes| upload.push(bytes)).map(|()| upload)
-    }))
+    }));
+    Ok(())
 }
 
-async fn settle(storing: Storing) -> Result<AttachmentUpload, WireError> {
+/// Waits for the piece that is being stored; fails when there is none because one failed before.
+async fn settle(storing: &mut Option<Storing>) -> Result<AttachmentUpload, WireError> {
+    let storing = storing.take().ok_or_else(lost)?;
     let stored = storing.await.map_err(|_| lost())?;
     stored.map_err(|error| failure::write(&error))
 }
