@@ -13,10 +13,10 @@ const ROOT: &str = "/sys/fs/cgroup/memory";
 pub struct MemoryCgroup(PathBuf);
 
 impl MemoryCgroup {
-    /// Makes one that may take so many bytes; `None` with a reason where that is not possible.
+    /// Makes one that may take so many bytes.
     ///
     /// # Errors
-    /// The reason, for people.
+    /// Why that is not possible here, for people.
     pub fn new(name: &str, bytes_max: u64) -> Result<MemoryCgroup> {
         let path = PathBuf::from(ROOT).join(format!("{name}-{}", std::process::id()));
         fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;

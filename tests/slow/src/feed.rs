@@ -2,13 +2,18 @@
 
 use std::net::SocketAddr;
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 /// Longest head of an answer.
 const HEAD_BYTES_MAX: usize = 8 << 10;
+/// How long a feed may take to open.
+const OPENING_MAX: Duration = Duration::from_secs(30);
 /// Bytes asked of the socket at a time.
 const READ_BYTES: usize = 4 << 10;
 
@@ -42,12 +47,19 @@ impl FeedReader {
     /// Opens the feed of a database, from an id on or from now on.
     ///
     /// # Errors
-    /// The server cannot be reached or refuses.
+    /// The server cannot be reached, refuses, or says nothing for too long.
     pub async fn open(
         address: SocketAddr,
         database: &str,
         since: Option<&str>,
     ) -> Result<FeedReader> {
+        let opening = FeedReader::ask(address, database, since);
+        let opened = timeout(OPENING_MAX, opening).await;
+        opened.context("a feed did not open in time")?
+    }
+
+    async fn ask(address: SocketAddr, database: &str, since: Option<&str>) -> Result<FeedReader> {
+        let last_id = since.unwrap_or_default().to_owned();
         let mut stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let since = since.map_or(String::new(), |since| format!("?since={since}"));
@@ -60,7 +72,7 @@ impl FeedReader {
             raw: Vec::new(),
             chunk_left: 0,
             text: Vec::new(),
-            last_id: String::new(),
+            last_id,
         };
         let end = reader.head_end().await?;
         let head = String::from_utf8_lossy(&reader.raw[..end]).into_owned();

@@ -146,8 +146,12 @@ async fn stay(
         let next = tokio::time::timeout_at(until.into(), reader.next());
         match next.await {
             Err(_) => return Ok(true),
-            // A stalled connection may break in the middle of anything.
-            Ok(Err(_) | Ok(None)) => return Ok(false),
+            Ok(Ok(None)) => return Ok(false),
+            // A stalled connection may break in the middle of anything; what comes is right.
+            Ok(Err(error)) => match error.downcast::<std::io::Error>() {
+                Ok(_) => return Ok(false),
+                Err(other) => return Err(other),
+            },
             Ok(Ok(Some(Event::Change(event)))) => {
                 soak.events.fetch_add(1, Ordering::Relaxed);
                 known.take(&event, &reader.last_id)?;
@@ -172,8 +176,9 @@ async fn watch(number: u64, soak: Arc<Soak>) -> Result<(Known, String)> {
         soak.stays.fetch_add(1, Ordering::Relaxed);
         let until = Instant::now() + Duration::from_millis(100 + part(0, STAY_MAX));
         let mut is_open = stay(&mut reader, &mut known, &soak, until).await?;
+        ensure!(is_open, "a reader that did not stall was cut off");
         let is_over = || soak.over.load(Ordering::Relaxed);
-        if is_open && part(16, STALL_ONE_OF) == 0 && !is_over() {
+        if part(16, STALL_ONE_OF) == 0 && !is_over() {
             soak.stalls.fetch_add(1, Ordering::Relaxed);
             let length = match part(24, 20) {
                 0 => LONG_STALL,

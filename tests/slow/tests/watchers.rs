@@ -82,7 +82,7 @@ async fn open_all(
         opening.spawn(async move {
             let _place = places.acquire().await?;
             let mut reader = FeedReader::open(address, DATABASE, None).await?;
-            let first = reader.next().await?;
+            let first = timeout(HEARING_MAX, reader.next()).await??;
             ensure!(matches!(first, Some(Event::Open)), "{first:?}");
             Ok(reader)
         });

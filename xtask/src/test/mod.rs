@@ -29,7 +29,7 @@ cargo xtask test crash [--seed N] [--seeds N] [--images N] [--failure-seeds N]
 cargo xtask crash      the same
 cargo xtask crash --soak-minutes N
 cargo xtask test watchers [--watchers N] [--seconds N] [--soak-watchers N] [--seed N]
-cargo xtask test hostile [--rounds N] [--memory-mib N] [--seed N] [--from GROUP]
+cargo xtask test hostile [--rounds N] [--memory-mib N] [--seed N] [--from N]
 cargo xtask test race
 cargo xtask test clients [python|node|jvm]... [--scenario PART]
 cargo xtask test wire [--catalogue DIR] [--all] [PART]

@@ -307,24 +307,24 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory takes it")
 }
 
-/// Zeros, packed.
-fn packed_zeros(mebibytes: usize) -> Vec<u8> {
+/// Blanks, packed.
+fn packed_blanks(mebibytes: usize) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let zeros = vec![b' '; 1 << 20];
+    let blanks = vec![b' '; 1 << 20];
     for _ in 0..mebibytes {
-        encoder.write_all(&zeros).expect("memory takes it");
+        encoder.write_all(&blanks).expect("memory takes it");
     }
     encoder.finish().expect("memory takes it")
 }
 
 /// Small bodies that are large ones once they are unpacked.
 pub(crate) fn archives() -> Vec<Input> {
-    let large = packed_zeros(1_024);
+    let large = packed_blanks(1_024);
     let bodies = [
         ("a GiB", large.clone()),
-        ("63 MiB", packed_zeros(63)),
-        ("65 MiB", packed_zeros(65)),
-        ("twice", gzip(&packed_zeros(64))),
+        ("63 MiB", packed_blanks(63)),
+        ("65 MiB", packed_blanks(65)),
+        ("twice", gzip(&packed_blanks(64))),
         ("many members", gzip(b"").repeat(100_000)),
         ("half", large[..large.len() / 2].to_vec()),
         ("damaged", large.iter().map(|byte| byte ^ 0x10).collect()),
