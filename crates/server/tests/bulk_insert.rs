@@ -289,7 +289,10 @@ fn an_element_that_hardly_moves_is_refused() {
     other.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
     let mut insert = server.connect();
     begin(&mut insert, "");
-    chunk(&mut insert, format!("[{},{{\"Type\":\"", element(1)).as_bytes());
+    chunk(
+        &mut insert,
+        format!("[{},{{\"Type\":\"", element(1)).as_bytes(),
+    );
     let started = Instant::now();
     let state = "/databases/db1/operations/state?id=1";
     let failed = loop {

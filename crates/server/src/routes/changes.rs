@@ -466,8 +466,7 @@ impl Watched {
 
     fn wants_document(&self, news: &DocumentNews) -> bool {
         let id = news.id.to_lowercase();
-        let is_prefix =
-            |(name, prefix, _): &Entry| *name == "prefix" && id.starts_with(&**prefix);
+        let is_prefix = |(name, prefix, _): &Entry| *name == "prefix" && id.starts_with(&**prefix);
         self.has("docs", "", "")
             || self.has("doc", &news.id, "")
             || self.has("collection", &news.collection, "")

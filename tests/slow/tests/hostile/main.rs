@@ -236,7 +236,10 @@ fn throw_everything(
     };
     let (mut total, groups) = (0, groups(targets, course.seed, course.rounds));
     let count = groups.len() + crowds::ALL.len();
-    ensure!(course.first_group < count, "there are {count} groups, from 0 on");
+    ensure!(
+        course.first_group < count,
+        "there are {count} groups, from 0 on"
+    );
     for (name, inputs) in groups.iter().skip(course.first_group) {
         thrower::prepare(targets)?;
         let (started, inputs) = (Instant::now(), inputs()?);
