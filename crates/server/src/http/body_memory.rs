@@ -3,11 +3,13 @@
 //! Asked by `body`, by uploads and by bulk inserts while bytes arrive: what was announced and did
 //! not come takes nothing. One that needs more than there is waits for others to be done, and is
 //! turned away with 503 when that takes long; so two that wait for each other do not wait for ever.
+//! They wait for different times: what the first gives back may be enough for the others.
 //!
 //! Invariant: what is counted is counted as long as it is in memory, which is until the request is
 //! answered or a piece is stored; small bodies are not.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,6 +25,9 @@ const SPARE_PARTS: u64 = 4;
 /// The most that it takes more.
 const SPARE_BYTES_MAX: u64 = 1 << 20;
 
+/// Bodies that begin one after the other wait for so many different times.
+const WAITS: u32 = 8;
+
 /// Bytes of a piece of a long body, where that is stored while it comes.
 const PIECE_BYTES_MAX: usize = 1 << 20;
 const PIECE_BYTES_MIN: usize = 64 << 10;
@@ -35,6 +40,8 @@ pub(crate) struct BodyMemory {
     units: Arc<Semaphore>,
     units_max: u32,
     wait_max: Duration,
+    /// How many have entered.
+    entered: AtomicU32,
 }
 
 /// Memory that one body has.
@@ -53,6 +60,7 @@ impl BodyMemory {
             units: Arc::new(Semaphore::new(units_max as usize)),
             units_max,
             wait_max,
+            entered: AtomicU32::new(0),
         }
     }
 
@@ -63,12 +71,14 @@ impl BodyMemory {
         bytes.clamp(PIECE_BYTES_MIN, PIECE_BYTES_MAX)
     }
 
-    /// A place for a body of which nothing has come yet.
+    /// A place for a body of which nothing has come yet. It waits for half of the longest time at
+    /// least.
     pub(crate) fn enter(&self) -> BodyPlace {
+        let turn = self.entered.fetch_add(1, Ordering::Relaxed) % WAITS;
         BodyPlace {
             units: self.units.clone(),
             units_max: self.units_max,
-            wait_max: self.wait_max,
+            wait_max: self.wait_max * (WAITS + turn + 1) / (2 * WAITS),
             taken: None,
         }
     }
@@ -173,6 +183,25 @@ mod tests {
             let (mut large, mut other) = (memory.enter(), memory.enter());
             large.grow(100 << 20).await.unwrap();
             assert!(waits(&mut other, 1 << 20).await);
+        });
+    }
+
+    #[test]
+    fn of_those_that_wait_for_each_other_some_get_what_they_need() {
+        let memory = BodyMemory::new(8 << 20, Duration::from_millis(1_200));
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_time().build().unwrap();
+        runtime.block_on(async {
+            let mut places = [memory.enter(), memory.enter()];
+            for place in &mut places {
+                assert!(place.try_grow(3 << 20));
+            }
+            let [first, second] = places.map(|mut place| async move {
+                // What it has goes when it gives up.
+                place.grow(6 << 20).await
+            });
+            let (first, second) = tokio::join!(first, second);
+            assert_eq!((first, second), (Err(Overloaded), Ok(())));
         });
     }
 

@@ -41,8 +41,8 @@ impl Reply {
     }
 
     /// An answer with a JSON body.
-    pub(crate) fn json(status: StatusCode, body: Vec<u8>) -> Reply {
-        Reply::bytes(status, JSON, Bytes::from(body))
+    pub(crate) fn json(status: StatusCode, body: impl Into<Bytes>) -> Reply {
+        Reply::bytes(status, JSON, body.into())
     }
 
     /// A 200 with a small JSON value.

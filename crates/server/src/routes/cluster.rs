@@ -2,6 +2,9 @@
 //!
 //! This server is a cluster of one node, `A`, which is always its own leader.
 
+use std::sync::OnceLock;
+
+use bytes::Bytes;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
@@ -119,9 +122,14 @@ pub(crate) fn routes(call: &Call) -> Outcome {
     Ok(Reply::value(&json!({ "Debug": [], "Production": rows })))
 }
 
-/// `GET /jackdaw/openapi.json`
+/// `GET /jackdaw/openapi.json`: long and always the same, so it is made once and shared by all.
 pub(crate) fn openapi(_call: &Call) -> Outcome {
-    Ok(Reply::value(&pages::openapi()))
+    static TEXT: OnceLock<Bytes> = OnceLock::new();
+    let text = TEXT.get_or_init(|| {
+        let text = serde_json::to_vec(&pages::openapi());
+        Bytes::from(text.expect("a JSON value is always serializable"))
+    });
+    Ok(Reply::json(StatusCode::OK, text.clone()))
 }
 
 /// `GET /debug/server-id`
