@@ -159,7 +159,7 @@ impl Intake<'_> {
             let waited = waiting.elapsed();
             self.waited += waited;
             match came {
-                // Bytes that come again and again in no time leave no pause to end, but are late too.
+                // Bytes that come again and again in no time leave no pause to end, but are late.
                 Ok(piece) if pace_left.is_none_or(|left| waited < left) => return piece,
                 Err(_) if !self.elements.ready().is_empty() => self.store_whole().await?,
                 _ => return Err(stalled()),
