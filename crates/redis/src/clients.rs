@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::commands::all;
 use crate::net::Address;
 use crate::session::Session;
 use crate::value::Bytes;
@@ -18,9 +19,9 @@ pub(crate) struct ClientInfo {
     pub(crate) local: String,
     pub(crate) created: u64,
     pub(crate) names: Mutex<ClientNames>,
-    /// Unix milliseconds of its last command, and which that was.
+    /// Unix milliseconds of its last command, and which that was of all.
     pub(crate) last_used: AtomicU64,
-    pub(crate) last_command: Mutex<&'static str>,
+    last_command: AtomicUsize,
     pub(crate) database: AtomicU64,
     pub(crate) channels: AtomicU64,
     pub(crate) patterns: AtomicU64,
@@ -29,6 +30,8 @@ pub(crate) struct ClientInfo {
     pub(crate) protocol: AtomicU64,
     pub(crate) output_bytes: AtomicU64,
     pub(crate) is_blocked: AtomicBool,
+    /// It asked to be closed for memory after all others.
+    pub(crate) is_spared: AtomicBool,
     /// What it counts for among [`Clients::held_bytes`].
     held_bytes: AtomicUsize,
     /// It held most when all held too much, and is to be closed.
@@ -52,7 +55,7 @@ impl ClientInfo {
             created: now,
             names: Mutex::default(),
             last_used: AtomicU64::new(now),
-            last_command: Mutex::new("NULL"),
+            last_command: AtomicUsize::new(usize::MAX),
             database: AtomicU64::new(0),
             channels: AtomicU64::new(0),
             patterns: AtomicU64::new(0),
@@ -60,6 +63,7 @@ impl ClientInfo {
             protocol: AtomicU64::new(2),
             output_bytes: AtomicU64::new(0),
             is_blocked: AtomicBool::new(false),
+            is_spared: AtomicBool::new(false),
             held_bytes: AtomicUsize::new(0),
             is_evicted: AtomicBool::new(false),
         }
@@ -94,13 +98,14 @@ impl ClientInfo {
         if self.is_blocked.load(Ordering::Relaxed) {
             flags.push('b');
         }
+        if self.is_spared.load(Ordering::Relaxed) {
+            flags.push('e');
+        }
         if flags.is_empty() {
             flags.push('N');
         }
-        let command = *self
-            .last_command
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let command = all().get(self.last_command.load(Ordering::Relaxed));
+        let command = command.map_or("NULL", |known| known.spec.name);
         format!(
             "id={} addr={} laddr={} fd=-1 name={} age={} idle={} flags={flags} db={} sub={} \
              psub={} ssub=0 multi={} watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 \
@@ -128,6 +133,8 @@ impl Session {
     /// Tells others what changed.
     pub(crate) fn note(&self) {
         let set = |number: &AtomicU64, value: u64| number.store(value, Ordering::Relaxed);
+        let command = self.last_command.unwrap_or(usize::MAX);
+        self.info.last_command.store(command, Ordering::Relaxed);
         set(&self.info.database, u64::from(self.database));
         set(&self.info.channels, self.channels.len() as u64);
         set(&self.info.patterns, self.patterns.len() as u64);
@@ -198,11 +205,15 @@ impl Clients {
         self.held_bytes.load(Ordering::Relaxed)
     }
 
-    /// The client that holds most: it counts for nothing any more, and has to be closed. `None`
-    /// when nobody holds anything.
+    /// The client that holds most: it counts for nothing any more, and has to be closed. One that
+    /// asked to be spared comes after all others. `None` when nobody holds anything.
     pub(crate) fn evict_largest(&self) -> Option<Arc<ClientInfo>> {
         let held = |info: &Arc<ClientInfo>| info.held_bytes.load(Ordering::Relaxed);
-        let largest = self.lock().values().max_by_key(|info| held(info)).cloned();
+        let rank = |info: &Arc<ClientInfo>| {
+            let is_spared = info.is_spared.load(Ordering::Relaxed);
+            (!is_spared && held(info) > 0, held(info))
+        };
+        let largest = self.lock().values().max_by_key(|info| rank(info)).cloned();
         let largest = largest.filter(|info| held(info) > 0)?;
         if !largest.is_evicted.swap(true, Ordering::Relaxed) {
             self.evicted.fetch_add(1, Ordering::Relaxed);

@@ -69,6 +69,8 @@ pub(crate) struct Session {
     /// Memory that channels and patterns take.
     pub(crate) listening_bytes: usize,
     pub(crate) reply_mode: ReplyMode,
+    /// Its last command, by its position among all.
+    pub(crate) last_command: Option<usize>,
     /// Waits for keys, until the moment if there is one.
     pub(crate) blocked: Option<(Arc<Waiter>, Option<u64>)>,
     /// Close the connection when the replies so far are written.
@@ -90,6 +92,7 @@ impl Session {
             patterns: BTreeSet::new(),
             listening_bytes: 0,
             reply_mode: ReplyMode::On,
+            last_command: None,
             blocked: None,
             is_closing: false,
         }

@@ -84,6 +84,8 @@ pub(crate) struct Settings {
     policy: RwLock<EvictionPolicy>,
     password: RwLock<Option<String>>,
     bulk_bytes_max: AtomicI64,
+    /// What `bulk_bytes_max` may be set to at most.
+    bulk_bytes_greatest: i64,
     command_bytes_max: AtomicUsize,
     output_bytes_max: AtomicUsize,
     listener_bytes_max: AtomicUsize,
@@ -141,6 +143,7 @@ impl Settings {
             policy: RwLock::new(config.policy),
             password: RwLock::new(config.password.clone()),
             bulk_bytes_max: AtomicI64::new(bulk),
+            bulk_bytes_greatest: bulk,
             command_bytes_max: AtomicUsize::new(1 << 30),
             output_bytes_max: AtomicUsize::new(1 << 30),
             listener_bytes_max: AtomicUsize::new(32 << 20),
@@ -262,21 +265,36 @@ impl Settings {
         all
     }
 
-    /// Changes a setting.
+    /// Changes settings: all of them, or none when one of them is wrong.
     ///
     /// # Errors
-    /// What is wrong, for the client.
-    pub(crate) fn set(&self, name: &str, value: &str) -> Result<(), String> {
+    /// The name of the wrong one, and what is wrong with it, for the client.
+    pub(crate) fn set(&self, changes: &[(String, String)]) -> Result<(), (String, String)> {
+        let mut checked = Vec::new();
+        for (position, (name, value)) in changes.iter().enumerate() {
+            let is_repeated = changes[..position].iter().any(|(other, _)| other == name);
+            let change = match is_repeated {
+                true => Err("duplicate parameter".to_owned()),
+                false => self.checked(name, value),
+            };
+            checked.push(change.map_err(|why| (name.clone(), why))?);
+        }
+        checked.into_iter().for_each(|change| change());
+        Ok(())
+    }
+
+    /// Checks a change of a setting; what it gives makes the change.
+    fn checked<'s>(&'s self, name: &str, value: &str) -> Result<Change<'s>, String> {
         let invalid = || format!("argument couldn't be parsed into an integer for '{name}'");
-        match name {
+        Ok(match name {
             "maxmemory" => {
                 let bytes = parse_bytes(value).ok_or("argument must be a memory value")?;
-                self.memory.store(bytes, Ordering::Relaxed);
+                store(&self.memory, bytes)
             }
             "maxmemory-clients" => {
                 let allowed = parse_bytes(value).filter(|bytes| *bytes >= CLIENTS_BYTES_MIN);
                 let bytes = allowed.ok_or("argument must be a memory value from 8mb on")?;
-                self.clients_bytes_max.store(bytes, Ordering::Relaxed);
+                store(&self.clients_bytes_max, bytes)
             }
             "maxmemory-policy" => {
                 let policy = EvictionPolicy::named(value).ok_or_else(|| {
@@ -286,61 +304,59 @@ impl Settings {
                         names.join(", ")
                     )
                 })?;
-                *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
+                replace(&self.policy, policy)
             }
-            "requirepass" => {
-                let password = (!value.is_empty()).then(|| value.to_owned());
-                *self
-                    .password
-                    .write()
-                    .unwrap_or_else(PoisonError::into_inner) = password;
-            }
+            "requirepass" => replace(
+                &self.password,
+                (!value.is_empty()).then(|| value.to_owned()),
+            ),
             "proto-max-bulk-len" => {
                 let bytes = parse_bytes(value).and_then(|bytes| i64::try_from(bytes).ok());
-                let allowed = bytes.filter(|bytes| (1..=BULK_BYTES_MAX).contains(bytes));
-                let bytes = allowed.ok_or("argument must be between 1 and 512mb")?;
-                self.bulk_bytes_max.store(bytes, Ordering::Relaxed);
+                let greatest = self.bulk_bytes_greatest;
+                let allowed = bytes.filter(|bytes| (1..=greatest).contains(bytes));
+                let invalid = || format!("argument must be between 1 and {}mb", greatest >> 20);
+                let bytes = allowed.ok_or_else(invalid)?;
+                Box::new(move || self.bulk_bytes_max.store(bytes, Ordering::Relaxed))
             }
             "client-query-buffer-limit" => {
                 let allowed = parse_bytes(value).filter(|b| (1 << 20..=1 << 30).contains(b));
                 let bytes = allowed.ok_or("argument must be between 1mb and 1gb")?;
-                self.command_bytes_max.store(bytes, Ordering::Relaxed);
+                store(&self.command_bytes_max, bytes)
             }
-            "client-output-buffer-limit" => self.set_output(value)?,
-            "maxclients" => {
-                let clients = value.parse().map_err(|_| invalid())?;
-                self.clients_max.store(clients, Ordering::Relaxed);
-            }
+            "client-output-buffer-limit" => self.checked_output(value)?,
+            "maxclients" => store(&self.clients_max, value.parse().map_err(|_| invalid())?),
             "timeout" => {
                 let seconds = value.parse().map_err(|_| invalid())?;
-                self.timeout_seconds.store(seconds, Ordering::Relaxed);
+                Box::new(move || self.timeout_seconds.store(seconds, Ordering::Relaxed))
             }
             "slowlog-log-slower-than" => {
                 let micros = value.parse().map_err(|_| invalid())?;
-                self.slow_micros.store(micros, Ordering::Relaxed);
+                Box::new(move || self.slow_micros.store(micros, Ordering::Relaxed))
             }
             "slowlog-max-len" => {
                 let entries: usize = value.parse().map_err(|_| invalid())?;
-                self.slow_max.store(entries.min(100_000), Ordering::Relaxed);
+                store(&self.slow_max, entries.min(100_000))
             }
             "latency-monitor-threshold" => {
                 let millis = value.parse().map_err(|_| invalid())?;
-                self.latency_millis.store(millis, Ordering::Relaxed);
+                Box::new(move || self.latency_millis.store(millis, Ordering::Relaxed))
             }
             "databases" | "appendonly" => return Err("can't set immutable config".to_owned()),
             _ => {
-                let mut inert = self.inert.write().unwrap_or_else(PoisonError::into_inner);
-                let known = inert.iter_mut().find(|(n, _)| *n == name);
-                let (_, old) = known.ok_or("unknown")?;
-                value.clone_into(old);
+                let position = INERT.iter().position(|(known, _)| *known == name);
+                let (position, value) = (position.ok_or("unknown")?, value.to_owned());
+                Box::new(move || {
+                    let mut inert = self.inert.write().unwrap_or_else(PoisonError::into_inner);
+                    inert[position].1 = value;
+                })
             }
-        }
-        Ok(())
+        })
     }
 
     /// Classes with a hard limit, a soft limit and its seconds; only the hard limit counts.
-    fn set_output(&self, value: &str) -> Result<(), String> {
+    fn checked_output<'s>(&'s self, value: &str) -> Result<Change<'s>, String> {
         let words: Vec<&str> = value.split_whitespace().collect();
+        let mut changes = Vec::new();
         for class in words.chunks(4) {
             let [name, hard, _, _] = class else {
                 return Err("wrong number of arguments".to_owned());
@@ -350,14 +366,27 @@ impl Settings {
                 bytes => bytes,
             };
             match *name {
-                "normal" => self.output_bytes_max.store(bytes, Ordering::Relaxed),
-                "pubsub" => self.listener_bytes_max.store(bytes, Ordering::Relaxed),
+                "normal" => changes.push(store(&self.output_bytes_max, bytes)),
+                "pubsub" => changes.push(store(&self.listener_bytes_max, bytes)),
                 "slave" | "replica" => {}
                 _ => return Err("unrecognized client class".to_owned()),
             }
         }
-        Ok(())
+        Ok(Box::new(move || {
+            changes.into_iter().for_each(|change| change());
+        }))
     }
+}
+
+/// A change of a setting that was found right.
+type Change<'s> = Box<dyn FnOnce() + 's>;
+
+fn store(number: &AtomicUsize, value: usize) -> Change<'_> {
+    Box::new(move || number.store(value, Ordering::Relaxed))
+}
+
+fn replace<T>(setting: &RwLock<T>, value: T) -> Change<'_> {
+    Box::new(move || *setting.write().unwrap_or_else(PoisonError::into_inner) = value)
 }
 
 /// Bytes with a unit: `100`, `64k`, `64kb`, `1mb`, `2gb`.

@@ -5,11 +5,15 @@ mod support;
 
 use support::{Client, config, start};
 
-/// Runs `command -> reply` lines.
+/// Runs `command -> reply` lines on a server of their own.
 #[track_caller]
 fn check(table: &str) {
     let server = start(&config());
-    let mut client = Client::connect(&server);
+    check_on(&mut Client::connect(&server), table);
+}
+
+#[track_caller]
+fn check_on(client: &mut Client, table: &str) {
     for line in table.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let (command, expected) = line.split_once(" -> ").expect("a command and its reply");
         assert_eq!(client.run(command).trim(), expected.trim(), "{command}");
@@ -233,6 +237,66 @@ fn transactions_and_connections() {
         CLIENT GETNAME -> nil
         "#,
     );
+}
+
+#[test]
+fn settings_change_together_or_not_at_all() {
+    let server = start(&config());
+    let mut client = Client::connect(&server);
+    for (changes, why) in [
+        ("maxmemory 50mb timeout x", "argument 'timeout')"),
+        ("maxmemory 1mb nothing 1", "Unknown option"),
+        ("maxmemory 1mb MAXMEMORY 2mb", "duplicate parameter"),
+        (
+            "maxmemory 1mb client-output-buffer-limit \"normal 1mb 0 0 pubsub 1x 0 0\"",
+            "error in hard limit",
+        ),
+        (
+            "maxmemory 1mb proto-max-bulk-len 513mb",
+            "between 1 and 512mb",
+        ),
+    ] {
+        let refused = client.run(&format!("CONFIG SET {changes}"));
+        assert!(refused.starts_with("(error) ERR "), "{refused}");
+        assert!(refused.contains(why), "{refused}");
+        let memory = client.run("CONFIG GET maxmemory");
+        assert_eq!(memory, "[\"maxmemory\", \"0\"]", "{changes}");
+    }
+    check_on(
+        &mut client,
+        r#"
+        CONFIG SET maxmemory 50mb timeout 9 save "1 2" -> OK
+        CONFIG GET maxmemory timeout -> ["maxmemory", "52428800", "timeout", "9"]
+        CONFIG GET save -> ["save", "1 2"]
+        CONFIG SET client-output-buffer-limit "pubsub 2mb 0 0" slowlog-max-len 7 -> OK
+        CONFIG GET slowlog-max-len -> ["slowlog-max-len", "7"]
+        "#,
+    );
+    let limits = client.run("CONFIG GET client-output-buffer-limit");
+    assert!(limits.contains("pubsub 2097152 0 0"), "{limits}");
+}
+
+#[test]
+fn keys_of_commands_are_told() {
+    let server = start(&config());
+    let mut client = Client::connect(&server);
+    check_on(
+        &mut client,
+        r#"
+        COMMAND GETKEYS MSET a 1 b 2 -> ["a", "b"]
+        COMMAND GETKEYS BLPOP a b 0 -> ["a", "b"]
+        COMMAND GETKEYS ZUNION 2 a b WITHSCORES -> ["a", "b"]
+        COMMAND GETKEYS ZUNIONSTORE d 2 a b -> ["d", "a", "b"]
+        COMMAND GETKEYS BLMPOP 0 1 a LEFT -> ["a"]
+        COMMAND GETKEYS PING -> (error) ERR The command has no key arguments
+        "#,
+    );
+    for count in ["3", "0", "-1", "x", "18446744073709551615"] {
+        let refused = client.run(&format!("COMMAND GETKEYS ZUNION {count} a b"));
+        assert!(refused.contains("Invalid arguments"), "{refused}");
+    }
+    let info = client.run("COMMAND INFO zdiff");
+    assert!(info.contains("[readonly, movablekeys], 0, 0, 0"), "{info}");
 }
 
 #[test]

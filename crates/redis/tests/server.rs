@@ -39,6 +39,29 @@ fn waiting_clients_are_served_in_the_order_of_their_coming() {
 }
 
 #[test]
+fn others_see_what_a_client_is_doing() {
+    let server = start(&config());
+    let mut busy = Client::connect(&server);
+    let mut other = Client::connect(&server);
+    let id = busy.run("CLIENT ID");
+    let mut seen = |members: &[&str]| {
+        let line = other.run(&format!("CLIENT LIST ID {id}"));
+        for member in members {
+            assert!(line.contains(member), "{member}: {line}");
+        }
+    };
+    seen(&[" flags=N ", " multi=-1 ", " cmd=client "]);
+    busy.run("MULTI");
+    busy.run("INCR n");
+    seen(&[" flags=x ", " multi=1 ", " cmd=incr "]);
+    busy.run("EXEC");
+    seen(&[" flags=N ", " multi=-1 ", " cmd=exec "]);
+    busy.run("SELECT 3");
+    busy.run("SUBSCRIBE news");
+    seen(&[" flags=P ", " db=3 ", " sub=1 ", " cmd=subscribe "]);
+}
+
+#[test]
 fn messages_reach_channels_and_patterns_on_both_protocols() {
     let server = start(&config());
     let mut first = Client::connect(&server);
@@ -138,6 +161,26 @@ fn a_reader_that_does_not_read_holds_nobody_up_and_is_cut_off() {
 }
 
 #[test]
+fn commands_behind_long_replies_are_run_however_fast_they_are_read() {
+    let server = start(&config());
+    let mut client = Client::connect(&server);
+    // A reply of this length makes the next commands wait, also when the socket took all of it.
+    let value = vec![b'v'; 1100 << 10];
+    assert_eq!(client.run_words(&[b"SET", b"k", &value]), "OK");
+    client.send_bytes(&b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n".repeat(12));
+    for _ in 0..12 {
+        assert_eq!(client.reply().len(), value.len() + 2);
+    }
+    // Who has finished sending gets the rest.
+    client.send_bytes(&b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n".repeat(12));
+    client.finish_sending();
+    for _ in 0..12 {
+        assert_eq!(client.reply().len(), value.len() + 2);
+    }
+    assert!(client.is_closed());
+}
+
+#[test]
 fn the_number_of_clients_is_limited() {
     let mut config = config();
     config.clients_max = 2;
@@ -197,6 +240,26 @@ fn whoever_holds_most_is_closed_and_nobody_else() {
     assert_eq!(next.reply(), "OK");
     let statistics = next.run("INFO stats");
     assert!(statistics.contains("evicted_clients:1"), "{statistics}");
+}
+
+#[test]
+fn who_asked_to_be_spared_is_closed_after_all_others() {
+    let server = start_with_little_for_clients();
+    let mut spared = Client::connect(&server);
+    assert_eq!(spared.run("CLIENT NO-EVICT ON"), "OK");
+    assert!(spared.run("CLIENT INFO").contains(" flags=e "));
+    // More than any other holds.
+    spared.send_bytes(&begun(1500 << 10, 1));
+    let mut others: Vec<Client> = (0..6).map(|_| Client::connect(&server)).collect();
+    for other in &mut others {
+        other.try_send_bytes(&begun(600 << 10, 1));
+    }
+    let mut asking = Client::connect(&server);
+    while asking.run("INFO stats").contains("evicted_clients:0") {}
+    spared.send_bytes(b"v\r\n");
+    assert_eq!(spared.reply(), "OK");
+    assert_eq!(spared.run("CLIENT NO-EVICT OFF"), "OK");
+    assert!(spared.run("CLIENT INFO").contains(" flags=N "));
 }
 
 #[test]
@@ -393,6 +456,23 @@ fn everything(client: &mut Client) -> Vec<String> {
         }
     }
     all
+}
+
+#[test]
+fn durable_strings_cannot_be_allowed_to_be_longer_than_storage_takes() {
+    let directory = Directory::new("long");
+    let mut config = config();
+    config.data = Some(directory.path().to_path_buf());
+    let server = start(&config);
+    let mut client = Client::connect(&server);
+    let refused = client.run("CONFIG SET proto-max-bulk-len 129mb");
+    assert!(
+        refused.ends_with("must be between 1 and 128mb"),
+        "{refused}"
+    );
+    assert_eq!(client.run("CONFIG SET proto-max-bulk-len 1mb"), "OK");
+    assert_eq!(client.run("CONFIG SET proto-max-bulk-len 128mb"), "OK");
+    server.stop();
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Commands about the connection itself.
 
+use std::sync::atomic::Ordering;
+
 use super::call::Call;
 use super::{Handler, Spec, row};
 use crate::failure::{Failure, Outcome};
@@ -255,6 +257,7 @@ fn reset(call: &mut Call<'_>, space: &mut crate::keyspace::Space) -> Outcome {
     session.is_resp3 = false;
     session.is_authenticated = call.shared.settings.password().is_none();
     session.info.names().name = Box::default();
+    session.info.is_spared.store(false, Ordering::Relaxed);
     session.note();
     call.out.is_resp3 = false;
     call.out.simple("RESET");
@@ -302,10 +305,14 @@ fn client(call: &mut Call<'_>) -> Outcome {
         ("unblock", 3 | 4) => return unblock(call),
         ("reply", 3) => return reply(call),
         ("no-evict" | "no-touch", 3) => {
-            if !call.is(2, "ON") && !call.is(2, "OFF") {
+            let is_on = call.is(2, "ON");
+            if !is_on && !call.is(2, "OFF") {
                 return Err(Failure::Syntax);
             }
-            // Clients are never closed for memory here, so there is nothing to exempt one from.
+            // Every use of a key counts for its eviction: NO-TOUCH is taken and changes nothing.
+            if what == "no-evict" {
+                call.session.info.is_spared.store(is_on, Ordering::Relaxed);
+            }
             call.out.ok();
         }
         ("getredir", 2) => call.out.integer(-1),
@@ -447,8 +454,7 @@ fn unblock(call: &mut Call<'_>) -> Outcome {
     };
     let id = call.integer(2)?.cast_unsigned();
     let client = call.shared.clients.get(id);
-    let client =
-        client.filter(|client| client.is_blocked.load(std::sync::atomic::Ordering::Relaxed));
+    let client = client.filter(|client| client.is_blocked.load(Ordering::Relaxed));
     if let Some(client) = &client {
         call.shared
             .send(client.address, Message::Unblock { with_error });

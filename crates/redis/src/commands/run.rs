@@ -65,6 +65,7 @@ impl<'s> Batch<'s> {
             refuse_transaction(call);
             return Err(failure);
         };
+        call.session.last_command = Some(known.number);
         if !fits(known.spec, call.len()) {
             refuse_transaction(call);
             return Err(Failure::ArgumentCount(known.spec.name.to_owned()));

@@ -4,6 +4,7 @@ use super::call::Call;
 use super::{Handler, Known, Spec, all, find, information, row};
 use crate::failure::{Failure, Outcome};
 use crate::glob;
+use crate::number::parse_integer;
 
 use Handler::{Session, Whole};
 
@@ -106,19 +107,20 @@ fn config(call: &mut Call<'_>) -> Outcome {
             }
         }
         ("set", 4..) if call.len().is_multiple_of(2) => {
-            for position in (2..call.len()).step_by(2) {
-                let name = call.lower(position);
-                let value = String::from_utf8_lossy(call.args[position + 1]).into_owned();
-                if let Err(why) = call.shared.settings.set(&name, &value) {
-                    return Err(Failure::other(match why.as_str() {
-                        "unknown" => format!(
-                            "Unknown option or number of arguments for CONFIG SET - '{name}'"
-                        ),
-                        why => format!(
-                            "CONFIG SET failed (possibly related to argument '{name}') - {why}"
-                        ),
-                    }));
-                }
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            let pairs = call.args[2..].chunks_exact(2);
+            let changes: Vec<(String, String)> = pairs
+                .map(|pair| (text(pair[0]).to_lowercase(), text(pair[1])))
+                .collect();
+            if let Err((name, why)) = call.shared.settings.set(&changes) {
+                return Err(Failure::other(match why.as_str() {
+                    "unknown" => {
+                        format!("Unknown option or number of arguments for CONFIG SET - '{name}'")
+                    }
+                    why => {
+                        format!("CONFIG SET failed (possibly related to argument '{name}') - {why}")
+                    }
+                }));
             }
             call.out.ok();
         }
@@ -206,6 +208,29 @@ fn command(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
+/// Commands that say how many keys they have, with the position of that number. The keys follow it.
+const COUNTED_KEYS: &[(&str, usize)] = &[
+    ("blmpop", 2),
+    ("bzmpop", 2),
+    ("lmpop", 1),
+    ("sintercard", 1),
+    ("zdiff", 1),
+    ("zdiffstore", 2),
+    ("zinter", 1),
+    ("zintercard", 1),
+    ("zinterstore", 2),
+    ("zmpop", 1),
+    ("zunion", 1),
+    ("zunionstore", 2),
+];
+
+fn counted_keys_at(known: &Known) -> Option<usize> {
+    let found = COUNTED_KEYS
+        .iter()
+        .find(|(name, _)| *name == known.spec.name);
+    found.map(|&(_, position)| position)
+}
+
 fn chosen(call: &Call<'_>, from: usize) -> Vec<Option<&'static Known>> {
     if call.len() == from {
         return all().iter().map(Some).collect();
@@ -226,11 +251,14 @@ fn describe(call: &mut Call<'_>, known: &Known) {
         ('a', "admin"),
         ('s', "no_auth"),
     ];
-    let flags: Vec<&str> = names
+    let mut flags: Vec<&str> = names
         .iter()
         .filter(|(letter, _)| spec.has(*letter))
         .map(|(_, name)| *name)
         .collect();
+    if counted_keys_at(known).is_some() {
+        flags.push("movablekeys");
+    }
     call.out.array(10);
     call.out.text(spec.name);
     call.out.integer(i64::from(spec.arity));
@@ -258,18 +286,30 @@ fn key_positions(call: &mut Call<'_>) -> Outcome {
         ));
     }
     let (first, last, step) = known.spec.keys;
-    if first == 0 {
+    let counted_at = counted_keys_at(known);
+    if first == 0 && counted_at.is_none() {
         return Err(Failure::other("The command has no key arguments"));
     }
-    let last = if last < 0 {
-        words + i64::from(last)
-    } else {
-        i64::from(last)
-    };
-    let positions = (i64::from(first)..=last).step_by(usize::from(step.unsigned_abs()));
-    let keys: Vec<&[u8]> = positions
-        .filter_map(|position| args.get(usize::try_from(position).ok()?).copied())
-        .collect();
+    let mut keys: Vec<&[u8]> = Vec::new();
+    if first > 0 {
+        let last = match last < 0 {
+            true => words + i64::from(last),
+            false => i64::from(last),
+        };
+        let positions = (i64::from(first)..=last).step_by(usize::from(step.unsigned_abs()));
+        let key = |position| args.get(usize::try_from(position).ok()?).copied();
+        keys.extend(positions.filter_map(key));
+    }
+    if let Some(position) = counted_at {
+        let invalid = || Failure::other("Invalid arguments specified for command");
+        let count = args.get(position).and_then(|text| parse_integer(text));
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        let counted = count.filter(|&count| count > 0).and_then(|count| {
+            let from = position + 1;
+            args.get(from..from.checked_add(count)?)
+        });
+        keys.extend(counted.ok_or_else(invalid)?);
+    }
     call.out.array(keys.len());
     keys.iter().for_each(|key| call.out.bulk(key));
     Ok(())

@@ -58,6 +58,8 @@ pub(super) struct Connection {
     parser: RequestParser,
     /// Bytes from the start of the first command that was not run.
     input: Vec<u8>,
+    /// Commands in `input` wait behind a pause: no news of the socket will tell of them.
+    has_commands: bool,
     output: Vec<u8>,
     written: usize,
     /// The group of the journal that has to be durable before `output` may leave.
@@ -77,6 +79,7 @@ impl Connection {
             session,
             parser: RequestParser::default(),
             input: Vec::new(),
+            has_commands: false,
             output: Vec::new(),
             written: 0,
             gate: None,
@@ -153,15 +156,6 @@ impl Connection {
 
     /// Runs what came, reads more, until nothing is left or the client has to wait.
     fn serve(&mut self, bench: &mut Bench<'_>) -> Next {
-        // What came before a pause is run first.
-        if !self.input.is_empty() && !self.is_paused() {
-            let input = std::mem::take(&mut self.input);
-            let run = self.run(&input, bench);
-            self.keep(input, run);
-            if self.finish(bench).is_err() {
-                return Next::Close;
-            }
-        }
         for _ in 0..READS_AT_ONCE {
             if self.session.is_closing && self.output.is_empty() {
                 return Next::Close;
@@ -169,11 +163,21 @@ impl Connection {
             if self.is_paused() {
                 return Next::Wait;
             }
+            if self.has_commands {
+                // What came before a pause is run first.
+                let input = std::mem::take(&mut self.input);
+                let run = self.run(&input, bench);
+                self.keep(input, run);
+                if self.finish(bench).is_err() {
+                    return Next::Close;
+                }
+                continue;
+            }
             if !self.is_readable {
-                return if self.is_ended {
-                    Next::Close
-                } else {
-                    Next::Wait
+                // Who has finished sending may still read.
+                return match self.is_ended && self.output.is_empty() {
+                    true => Next::Close,
+                    false => Next::Wait,
                 };
             }
             let len = match self.stream.read(bench.input) {
@@ -251,6 +255,7 @@ impl Connection {
         out.begin(self.session.is_resp3, shared.settings.reply_bytes_max());
         let mut batch = Batch::new(shared);
         let mut at = 0;
+        self.has_commands = false;
         while at < input.len() {
             let was_authenticated = self.session.is_authenticated;
             match self.parser.read(&input[at..], &limits) {
@@ -279,21 +284,16 @@ impl Connection {
             }
             let is_full = out.bytes.len() > OUTPUT_PAUSE_BYTES;
             if self.session.is_closing || self.session.blocked.is_some() || is_full {
+                self.has_commands = at < input.len();
                 break;
             }
         }
         if batch.count > 0 {
-            self.note(shared);
-        }
-        at
-    }
-
-    fn note(&self, shared: &Shared) {
-        let info = &self.session.info;
-        info.last_used.store(shared.now(), Ordering::Relaxed);
-        if self.session.blocked.is_some() || self.session.transaction.is_some() {
+            let info = &self.session.info;
+            info.last_used.store(shared.now(), Ordering::Relaxed);
             self.session.note();
         }
+        at
     }
 
     /// Writes the replies of a batch, or keeps them until they may leave.

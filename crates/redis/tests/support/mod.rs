@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -74,6 +74,11 @@ impl Client {
     /// Sends as much as a server takes that may close the connection meanwhile.
     pub(crate) fn try_send_bytes(&mut self, bytes: &[u8]) {
         drop(self.stream.get_mut().write_all(bytes));
+    }
+
+    pub(crate) fn finish_sending(&mut self) {
+        let stream = self.stream.get_ref();
+        stream.shutdown(Shutdown::Write).expect("a socket");
     }
 
     /// The line of a reply, unless the connection was closed.
