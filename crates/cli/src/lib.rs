@@ -33,9 +33,9 @@ pub fn run() -> ExitCode {
     match (done, output::say::failure()) {
         (Err(error), _) if !output::say::is_reader_gone(&error) => {
             eprintln!("jackdaw: {}", sentence(&error));
-            match error.downcast_ref() {
-                Some(StartError::Unprotected(_)) => ExitCode::from(EXIT_CONFIGURATION),
-                _ => ExitCode::from(EXIT_FAILED),
+            match is_unsafe(&error) {
+                true => ExitCode::from(EXIT_CONFIGURATION),
+                false => ExitCode::from(EXIT_FAILED),
             }
         }
         (Err(_), _) => ExitCode::SUCCESS,
@@ -45,4 +45,13 @@ pub fn run() -> ExitCode {
         }
         (Ok(code), None) => code,
     }
+}
+
+/// Whether a server was refused because everybody who reached it could do everything.
+fn is_unsafe(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StartError::Unprotected(_)))
+        || matches!(
+            error.downcast_ref(),
+            Some(jackdaw_redis::StartError::Public { .. })
+        )
 }
