@@ -9,11 +9,11 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use super::server::Server;
+use super::suites::{self, Suite};
 use crate::{process, repository};
 
-/// Set by CI: a suite whose tools are missing is then a failure.
-const CI_VARIABLE: &str = "CI";
 const PYTHON_EXAMPLE: &str = "examples/python/albums.py";
+const SECURED_SCENARIOS: &str = "tests/clients/python/secured.py";
 const SECURED_EXAMPLE: &str = "examples/python/secured.py";
 
 /// Where things are, and what was asked for.
@@ -25,16 +25,7 @@ struct Context {
     scenario: String,
 }
 
-/// One language: its name, the programs it needs, and what runs its suite.
-struct Suite {
-    name: &'static str,
-    programs: &'static [&'static str],
-    /// What to install when one of them is missing.
-    advice: &'static str,
-    run: fn(&Context) -> Result<()>,
-}
-
-const SUITES: &[Suite] = &[
+const SUITES: &[Suite<Context>] = &[
     Suite {
         name: "python",
         programs: &["python3"],
@@ -58,7 +49,10 @@ const SUITES: &[Suite] = &[
 /// # Errors
 /// When a client cannot be had, or a scenario fails.
 pub(super) fn run(arguments: &[String]) -> Result<()> {
-    let (chosen, scenario) = parse(arguments)?;
+    let mut chosen = suites::choose(SUITES, arguments)?;
+    if let Some(argument) = chosen.others.first() {
+        bail!("unknown argument `{argument}`; see `cargo xtask test --help`");
+    }
     let root = repository::root();
     let target = process::target_directory(&root)?;
     let server = Server::start(&root, &["serve"])?;
@@ -66,50 +60,14 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
         url: server.url.clone(),
         root,
         target,
-        scenario,
+        scenario: chosen.scenario,
     };
-    let mut failed = Vec::new();
-    for suite in chosen {
-        if let Some(missing) = suite.programs.iter().find(|name| !process::exists(name)) {
-            println!(
-                "The suite `{}` did not run: `{missing}` was not found; {}.",
-                suite.name, suite.advice
-            );
-            if std::env::var_os(CI_VARIABLE).is_some() {
-                failed.push(suite.name);
-            }
-        } else if let Err(error) = (suite.run)(&context) {
-            println!("The suite `{}` failed: {error:#}", suite.name);
-            failed.push(suite.name);
-        }
-    }
+    let mut failed = suites::leave_out_missing(&mut chosen.suites);
+    failed.extend(suites::run_all(&chosen.suites, &context));
     if !failed.is_empty() {
         bail!("suites of clients that failed: {}", failed.join(", "));
     }
     Ok(())
-}
-
-/// The suites named by the arguments, all when none is, and the part of a scenario's name.
-fn parse(arguments: &[String]) -> Result<(Vec<&'static Suite>, String)> {
-    let mut chosen = Vec::new();
-    let mut scenario = String::new();
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        if argument == "--scenario" {
-            let Some(part) = rest.next() else {
-                bail!("`--scenario` needs a part of a scenario's name");
-            };
-            scenario.clone_from(part);
-        } else if let Some(suite) = SUITES.iter().find(|suite| suite.name == argument) {
-            chosen.push(suite);
-        } else {
-            bail!("unknown argument `{argument}`; see `cargo xtask test --help`");
-        }
-    }
-    if chosen.is_empty() {
-        chosen.extend(SUITES);
-    }
-    Ok((chosen, scenario))
 }
 
 /// The scenarios with each pinned release of the client, and the example with the newest.
@@ -120,11 +78,12 @@ fn python(context: &Context) -> Result<()> {
     std::fs::create_dir_all(&folder)?;
     let mut failed = Vec::new();
     for release in ["7", "5"] {
-        let python = python_with(&folder, &suite, release)?;
+        let environment = folder.join(format!("release-{release}"));
+        let requirements = suite.join(format!("requirements-{release}.txt"));
+        let python = suites::python_with(&environment, &requirements)?;
         let run = |script: &Path, extra: &str| {
-            let mut command = Command::new(&python);
-            command.current_dir(&folder).arg(script).arg(&context.url);
-            command.env("PYTHONDONTWRITEBYTECODE", "1");
+            let mut command = suites::python_script(&python, script);
+            command.current_dir(&folder).arg(&context.url);
             if !extra.is_empty() {
                 command.arg(extra);
             }
@@ -144,54 +103,30 @@ fn python(context: &Context) -> Result<()> {
     }
 }
 
-/// The scenarios with the administrator's certificate, and the example of several users, over TLS
-/// against a server of their own.
+/// Against a server that `jackdaw setup` secured: who is let in, all scenarios with the certificate
+/// of the administrator, and the example of several users.
 fn secured(context: &Context, folder: &Path, python: &Path) -> Result<()> {
     let server = Server::start_secured(&context.root, &["serve"])?;
     let security = server.directory.join("security");
     let certificate = security.join("admin.pem");
     let authority = security.join("authority.pem");
     let with = |script: &str| {
-        let mut command = Command::new(python);
-        command.current_dir(folder).arg(context.root.join(script));
-        command.env("PYTHONDONTWRITEBYTECODE", "1").arg(&server.url);
+        let mut command = suites::python_script(python, &context.root.join(script));
+        command.current_dir(folder).arg(&server.url);
         command
     };
+    let mut access = with(SECURED_SCENARIOS);
+    access.env("JACKDAW_BINARY", &server.binary);
+    process::run(access.arg(&server.directory))?;
     let mut scenarios = with("tests/clients/python/main.py");
     scenarios.env("JACKDAW_CERTIFICATE", &certificate);
     process::run(scenarios.env("JACKDAW_AUTHORITY", &authority))?;
     process::run(with(SECURED_EXAMPLE).arg(&certificate).arg(&authority))
 }
 
-/// A virtual environment with one release of the client, made once; gives its Python.
-fn python_with(folder: &Path, suite: &Path, release: &str) -> Result<PathBuf> {
-    let requirements = suite.join(format!("requirements-{release}.txt"));
-    let wanted = std::fs::read_to_string(&requirements)?;
-    let environment = folder.join(format!("release-{release}"));
-    let python = environment.join("bin/python");
-    let asks = ["-m", "pip", "freeze", "--quiet"];
-    let freeze = Command::new(&python).args(asks).output();
-    if freeze.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).contains(wanted.trim())) {
-        return Ok(python);
-    }
-    if environment.exists() {
-        std::fs::remove_dir_all(&environment)?;
-    }
-    let mut make = Command::new("python3");
-    process::run(make.args(["-m", "venv"]).arg(&environment))?;
-    let arguments = ["-m", "pip", "install", "--quiet", "--requirement"];
-    let mut install = Command::new(&python);
-    process::run(install.args(arguments).arg(&requirements))?;
-    Ok(python)
-}
-
 fn node(context: &Context) -> Result<()> {
     let suite = context.root.join("tests/clients/node");
-    let installed = modified(&suite.join("node_modules/.package-lock.json"));
-    if installed.is_none() || installed < modified(&suite.join("package-lock.json")) {
-        let arguments = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
-        process::run(Command::new("npm").current_dir(&suite).args(arguments))?;
-    }
+    suites::install_node_modules(&suite)?;
     let mut command = Command::new("node");
     command.arg(suite.join("main.mjs")).arg(&context.url);
     process::run(command.arg(&context.scenario))
@@ -220,8 +155,4 @@ fn jvm(context: &Context) -> Result<()> {
         )
         .args(["jackdaw.clients.Main", &context.url]);
     process::run(command.arg(&context.scenario))
-}
-
-fn modified(path: &Path) -> Option<std::time::SystemTime> {
-    std::fs::metadata(path).ok()?.modified().ok()
 }

@@ -9,6 +9,7 @@ mod report;
 mod server;
 mod slow;
 mod studio;
+mod suites;
 mod wire;
 
 use anyhow::{Result, bail};
@@ -33,7 +34,7 @@ cargo xtask test hostile [--rounds N] [--memory-mib N] [--seed N] [--from N]
 cargo xtask test race
 cargo xtask test clients [python|node|jvm]... [--scenario PART]
 cargo xtask test wire [--catalogue DIR] [--all] [PART]
-cargo xtask test redis
+cargo xtask test redis [python|node|cli]... [--mode memory|durable] [--scenario PART]
 cargo xtask test studio
 cargo xtask test fuzz [--seconds N] [TARGET]...
 
@@ -63,10 +64,11 @@ says that it proves no bound) and prints what became of it.
 race runs every interleaving of the lock-free pieces (loom); two minutes.
 wire replays the recorded exchanges of tests/wire and compares every answer with the recorded one;
 PART chooses areas (docs) or an exchange (docs/017), --all shows differences with a reason as well.
-redis runs examples/python/redis_keys.py with redis-py, and redis-cli, against the Redis server.
 clients runs the suites of tests/clients against one server, with RavenDB's official clients for
-Python (two releases), Node.js and the JVM; without the tools of a language its suite is left out
-with a line, and fails when the variable CI is set.
+Python (two releases), Node.js and the JVM; with Python also against a server after `jackdaw setup`.
+redis runs those of tests/clients/redis with redis-py, ioredis and redis-cli against the Redis
+server, in memory and durable. Of both, a suite without its tools is left out with a line, and fails
+when the variable CI is set.
 studio serves the demo's database and drives Studio in Chromium; pictures are in studio/test/out.
 fuzz builds the programs of fuzz/targets with coverage counters and lets each look for inputs that
 fail, for 10 seconds; it needs a C++ compiler.";

@@ -1,89 +1,139 @@
-//! `cargo xtask test redis`: redis-py and redis-cli against the Redis server.
+//! `cargo xtask test redis`: Redis's clients against the Redis server, in memory and durable.
+//!
+//! The suites lie in `tests/clients/redis`, one folder a client, with pinned releases of those from
+//! a registry. Scenarios that need a password or a restart start servers of their own.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use super::server::Server;
+use super::suites::{self, Suite};
 use crate::{process, repository};
 
-const CLIENT: &str = "redis==5.2.1";
-const SCRIPT: &str = "examples/python/redis_keys.py";
+const SUITES_DIRECTORY: &str = "tests/clients/redis";
+const PYTHON_EXAMPLE: &str = "examples/python/redis_keys.py";
+const MODES: [&str; 2] = ["memory", "durable"];
+/// Tells scenarios what to start servers with.
+const BINARY_VARIABLE: &str = "JACKDAW_BINARY";
+
+/// Where things are, and what was asked for.
+struct Context {
+    root: PathBuf,
+    target: PathBuf,
+    binary: PathBuf,
+    url: String,
+    scenario: String,
+}
+
+const SUITES: &[Suite<Context>] = &[
+    Suite {
+        name: "python",
+        programs: &["python3"],
+        advice: "install Python 3.10 or later",
+        run: python,
+    },
+    Suite {
+        name: "node",
+        programs: &["node", "npm"],
+        advice: "install Node.js 20 or later, which brings npm",
+        run: node,
+    },
+    Suite {
+        name: "cli",
+        programs: &["redis-cli", "python3"],
+        advice: "install redis-cli 7 or later and Python 3.9 or later \
+                 (Debian: `apt-get install redis-tools python3`)",
+        run: cli,
+    },
+];
 
 /// # Errors
-/// When Python or the client cannot be had, or the script fails.
+/// When a client cannot be had, or a scenario fails.
 pub(super) fn run(arguments: &[String]) -> Result<()> {
-    if let Some(argument) = arguments.first() {
-        bail!("unknown argument `{argument}`; see `cargo xtask test --help`");
-    }
+    let mut chosen = suites::choose(SUITES, arguments)?;
+    let modes = modes(&chosen.others)?;
     let root = repository::root();
     let target = process::target_directory(&root)?;
-    let python = python_with_client(&target)?;
-    let keys = target.join(format!("test-redis-{}", std::process::id()));
-    let keys_text = keys.to_string_lossy().into_owned();
-    for mode in [&[][..], &["--redis-data", &keys_text]] {
-        let port = free_port()?;
-        let address = format!("127.0.0.1:{port}");
-        let arguments = [&["serve", "--redis", &address][..], mode].concat();
+    let mut failed = suites::leave_out_missing(&mut chosen.suites);
+    for mode in modes {
+        println!("Redis server, keys {mode}:");
+        let keys = target.join(format!("test-redis-{}", std::process::id()));
+        let keys_text = keys.to_string_lossy();
+        let mut arguments = vec!["serve", "--redis", "127.0.0.1:0"];
+        if mode == "durable" {
+            arguments.extend(["--redis-data", &keys_text]);
+        }
         let server = Server::start(&root, &arguments)?;
-        let mut script = Command::new(&python);
-        script
-            .arg(root.join(SCRIPT))
-            .args(["127.0.0.1", &port.to_string()]);
-        process::run(&mut script)?;
-        ask_cli(port)?;
+        let context = Context {
+            root: root.clone(),
+            target: target.clone(),
+            binary: server.binary.clone(),
+            url: server.redis_url.clone(),
+            scenario: chosen.scenario.clone(),
+        };
+        let of_mode = suites::run_all(&chosen.suites, &context);
+        failed.extend(of_mode.iter().map(|name| format!("{name} ({mode})")));
         drop(server);
+        if mode == "durable" {
+            std::fs::remove_dir_all(&keys)?;
+        }
     }
-    std::fs::remove_dir_all(&keys)?;
-    println!("Redis clients: {SCRIPT} passed in memory and in durable mode");
+    if !failed.is_empty() {
+        bail!("suites of Redis clients that failed: {}", failed.join(", "));
+    }
     Ok(())
 }
 
-/// `redis-cli`, where it is installed.
-fn ask_cli(port: u16) -> Result<()> {
-    if !process::exists("redis-cli") {
-        println!("redis-cli was not found and is left out");
-        return Ok(());
+/// `--mode memory` or `--mode durable`; both without it.
+fn modes(arguments: &[String]) -> Result<Vec<&'static str>> {
+    let named = |mode: &str| MODES.into_iter().find(|known| *known == mode);
+    match arguments {
+        [] => Ok(MODES.to_vec()),
+        [option, mode] if option == "--mode" => match named(mode) {
+            Some(mode) => Ok(vec![mode]),
+            None => bail!("`--mode` is `memory` or `durable`, not `{mode}`"),
+        },
+        [other, ..] => bail!("unknown argument `{other}`; see `cargo xtask test --help`"),
     }
-    let port = port.to_string();
-    let mut command = Command::new("redis-cli");
-    command.args(["-p", &port, "-3", "ECHO", "from redis-cli"]);
-    let output = process::output_of(&mut command)?;
-    if !output.contains("from redis-cli") {
-        bail!("redis-cli got {output:?}");
-    }
-    println!("redis-cli: passed");
-    Ok(())
 }
 
-fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
-    Ok(listener.local_addr()?.port())
+impl Context {
+    fn suite(&self, name: &str) -> PathBuf {
+        self.root.join(SUITES_DIRECTORY).join(name)
+    }
+
+    /// Runs a suite's main program, whose command is complete but for what all of them take.
+    fn run(&self, command: &mut Command) -> Result<()> {
+        command.env(BINARY_VARIABLE, &self.binary).arg(&self.url);
+        process::run(command.arg(&self.scenario))
+    }
 }
 
-/// A virtual environment with the client, made once; gives its Python.
-fn python_with_client(target: &Path) -> Result<PathBuf> {
-    let environment = target.join("redis-client");
-    let python = environment.join("bin/python");
-    let freeze = Command::new(&python)
-        .args(["-m", "pip", "freeze", "--quiet"])
-        .output();
-    if freeze.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(CLIENT)) {
-        return Ok(python);
+/// The scenarios with redis-py, and the example.
+fn python(context: &Context) -> Result<()> {
+    let suite = context.suite("python");
+    let environment = context.target.join("redis-client");
+    let python = suites::python_with(&environment, &suite.join("requirements.txt"))?;
+    context.run(&mut suites::python_script(&python, &suite.join("main.py")))?;
+    let address = context.url.trim_start_matches("redis://");
+    match address.rsplit_once(':') {
+        Some((host, port)) if context.scenario.is_empty() => {
+            let mut example = suites::python_script(&python, &context.root.join(PYTHON_EXAMPLE));
+            process::run(example.args([host, port]))
+        }
+        _ => Ok(()),
     }
-    if !process::exists("python3") {
-        bail!("python3 was not found: install Python 3.9 or later");
-    }
-    if environment.exists() {
-        std::fs::remove_dir_all(&environment)?;
-    }
-    process::run(
-        Command::new("python3")
-            .args(["-m", "venv"])
-            .arg(&environment),
-    )?;
-    process::run(Command::new(&python).args(["-m", "pip", "install", "--quiet", CLIENT]))?;
-    Ok(python)
+}
+
+fn node(context: &Context) -> Result<()> {
+    let suite = context.suite("node");
+    suites::install_node_modules(&suite)?;
+    context.run(Command::new("node").arg(suite.join("main.mjs")))
+}
+
+fn cli(context: &Context) -> Result<()> {
+    let main = context.suite("cli").join("main.py");
+    context.run(&mut suites::python_script(Path::new("python3"), &main))
 }

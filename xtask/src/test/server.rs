@@ -15,6 +15,8 @@ use crate::process;
 
 /// What `serve` and `demo` print in front of the address.
 const ADDRESS_MARK: &str = "Clients: ";
+/// What `serve` prints in front of the Redis server's address, before that line.
+const REDIS_MARK: &str = "Redis:";
 /// How long a server may take to flush and close.
 const STOP_TIME: Duration = Duration::from_secs(20);
 
@@ -25,8 +27,12 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Server {
     child: Child,
     output: Option<JoinHandle<()>>,
+    /// The program that runs.
+    pub(crate) binary: PathBuf,
     pub(crate) directory: PathBuf,
     pub(crate) url: String,
+    /// Of its Redis server; empty without one.
+    pub(crate) redis_url: String,
 }
 
 impl Server {
@@ -59,7 +65,7 @@ impl Server {
         if let Some(first) = first {
             process::run(Command::new(&binary).args(first).arg(&directory))?;
         }
-        let mut command = Command::new(binary);
+        let mut command = Command::new(&binary);
         command
             .args(arguments)
             .args(["--listen", "127.0.0.1:0", "--data"])
@@ -72,13 +78,19 @@ impl Server {
         let mut server = Server {
             child,
             output: None,
+            binary,
             directory,
             url: String::new(),
+            redis_url: String::new(),
         };
         let mut lines = BufReader::new(output).lines();
         for line in &mut lines {
             let line = line?;
             println!("{line}");
+            if let Some(told) = line.strip_prefix(REDIS_MARK) {
+                let url = told.split_whitespace().next().unwrap_or_default();
+                url.clone_into(&mut server.redis_url);
+            }
             if let Some(url) = line.strip_prefix(ADDRESS_MARK) {
                 url.trim().clone_into(&mut server.url);
                 break;
