@@ -85,7 +85,7 @@ def differences(exchange, status, headers, body, free=()):
     """
     found = []
     if status != exchange.status:
-        found.append(Difference("status", "status", exchange.status, f"{status} {body[:400]}"))
+        found.append(Difference("status", f"{exchange.status} -> {status}", exchange.status, f"{status} {body[:400]}"))
         return found
     for name, value in exchange.answer_headers.items():
         actual = headers.get(name.lower())

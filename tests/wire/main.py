@@ -4,7 +4,7 @@
 that have a reason. Every exchange gets a database of its own, in the state that its answer speaks of. The answer is
 then equal, equal but for values where that state was not recorded ("equal in shape"), different with a reason from
 `differences.json`, or it fails the suite. So do rules and fixtures that nothing uses, and a comparison that cannot
-fail (`test_compare.py`).
+fail (`test_compare.py`). Conversations over a web socket or TCP are no exchanges: `tests/clients` holds them.
 """
 
 import argparse
