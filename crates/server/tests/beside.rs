@@ -242,6 +242,32 @@ fn a_cluster_wide_batch_guards_documents_and_tells_conflicts() {
     let mut known = put.clone();
     known["OriginalChangeVector"] = vector.clone();
     assert_eq!(connection.post(&bulk, &body(json!([known]))).status, 201);
+    assert!(stored.json()["Results"][0]["@collection"].is_null());
+    let guard = json!({
+        "Type": "CompareExchangePUT", "Id": "rvn-Atomic/a/1", "Index": 0, "Document": {},
+    });
+    let refused = connection.post(&bulk, &body(json!([guard])));
+    let kind = "Raven.Client.Exceptions.CompareExchangeInvalidKeyException";
+    assert_eq!(
+        (refused.status, &refused.json()["Type"]),
+        (500, &json!(kind))
+    );
+}
+
+#[test]
+fn only_series_named_for_it_are_incremented() {
+    let (_running, mut connection) = start_with_database();
+    connection.put(&format!("{BASE}/docs?id=users/1"), "{}");
+    let path = format!("{BASE}/timeseries?docId=users/1");
+    let mut increment = |name: &str| {
+        let at = "2026-11-21T00:00:00.0000000Z";
+        let one = json!({ "Name": name, "Increments": [{ "Timestamp": at, "Values": [1] }] });
+        connection.post(&path, &one.to_string())
+    };
+    assert_eq!(increment("inc:views").status, 204);
+    let refused = increment("views");
+    assert_eq!(refused.status, 500);
+    assert_eq!(refused.json()["Type"], "System.InvalidOperationException");
 }
 
 #[test]

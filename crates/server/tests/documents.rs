@@ -593,6 +593,7 @@ fn several_requests_in_one_are_answered_each_on_its_own() {
             .unwrap()
             .ends_with("RouteNotFoundException")
     );
+    assert_eq!(results[5]["Result"]["Url"], "/databases/db1/nope");
     let none = connection.post("/databases/db1/multi_get", r#"{"Requests":[]}"#);
     assert_eq!(none.text(), r#"{"Results":[]}"#);
     let empty = connection.post("/databases/db1/multi_get", "{}");

@@ -305,7 +305,7 @@ fn mistakes_are_refused_as_recorded() {
     for body in ["{}", r#"{"Query":null}"#, r#"{"Query":"  "}"#] {
         assert_eq!(
             connection.post(QUERIES, body).json()["Type"],
-            "System.IO.InvalidDataException"
+            "System.InvalidOperationException"
         );
     }
     let missing = ask(&mut connection, &json!({ "Query": "from index 'Nope'" }));

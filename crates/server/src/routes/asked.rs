@@ -104,7 +104,7 @@ impl Asked {
     pub(super) fn from_object(body: Object<'_>) -> Result<Asked, WireError> {
         let Some(text) = input::text(body, "Query")?.filter(|text| !text.trim().is_empty()) else {
             let message = "Index query does not contain 'Query' field.";
-            return Err(WireError::new(kind::INVALID_DATA, message));
+            return Err(WireError::new(kind::INVALID_OPERATION, message));
         };
         let waits = body
             .get("WaitForNonStaleResults")

@@ -527,11 +527,12 @@ pub(super) fn push_result(object: &mut ObjectWriter<'_>, result: &CommandResult)
     else {
         return;
     };
-    object.string("Id", id);
+    let id_member = match *command {
+        "AttachmentDELETE" => "@id",
+        _ => "Id",
+    };
+    object.string(id_member, id);
     object.string("Type", command);
-    if *command == "AttachmentDELETE" {
-        object.string("@id", id);
-    }
     object.string("Name", name);
     if let Some((id, name)) = destination {
         object.string("DestinationId", id);

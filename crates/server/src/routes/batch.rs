@@ -227,8 +227,11 @@ fn read_put(command: Object<'_>, spare: &mut Parser) -> Result<Command, WireErro
 fn reply(results: &[CommandResult], transaction_index: Option<u64>) -> Reply {
     let mut body = Vec::with_capacity(16 + results.len() * 192);
     write_object(&mut body, |object| {
+        let is_cluster_wide = transaction_index.is_some();
         object.array("Results", |list| {
-            results.iter().for_each(|result| push_result(list, result))
+            for result in results {
+                push_result(list, result, is_cluster_wide);
+            }
         });
         if let Some(index) = transaction_index {
             object.long("TransactionIndex", long(index));
@@ -238,7 +241,7 @@ fn reply(results: &[CommandResult], transaction_index: Option<u64>) -> Reply {
 }
 
 /// Clients copy every member of a `PUT` result but `Type` into the document's metadata.
-fn push_result(list: &mut ArrayWriter<'_>, result: &CommandResult) {
+fn push_result(list: &mut ArrayWriter<'_>, result: &CommandResult, is_cluster_wide: bool) {
     if let CommandResult::Patch(outcome) = result {
         return patches::push_result(list, outcome);
     }
@@ -253,7 +256,9 @@ fn push_result(list: &mut ArrayWriter<'_>, result: &CommandResult) {
         } => {
             object.string("Type", "PUT");
             object.string("@id", id);
-            object.string("@collection", collection);
+            if !is_cluster_wide {
+                object.string("@collection", collection);
+            }
             object.string("@change-vector", change_vector);
             object.string("@last-modified", &last_modified.to_string());
             if *flags != Flags::default() {

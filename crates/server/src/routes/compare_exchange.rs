@@ -13,6 +13,8 @@ use crate::wire::{QueryString, WireError, kind};
 
 /// Longest key on the wire, in bytes.
 const KEY_BYTES_MAX: usize = 512;
+/// What keys of guards begin with: the values that cluster-wide transactions keep for documents.
+const GUARD_PREFIX: &str = "rvn-atomic/";
 
 /// `GET /databases/*/cmpxchg?key=` (repeated) or `?startsWith=&start=&pageSize=`
 pub(super) fn get(call: &Call) -> Outcome {
@@ -153,6 +155,12 @@ pub(super) fn read_delete(command: Object<'_>) -> Result<Command, WireError> {
 fn key_and_index(command: Object<'_>) -> Result<(String, u64), WireError> {
     let key = input::text(command, "Id")?.unwrap_or("");
     check_key(key)?;
+    // A batch that wrote guards could say of documents what their own transactions did not.
+    if starts_as_guard(key) {
+        let message =
+            format!("You cannot manipulate the atomic guard '{key}' via the cluster-wide session");
+        return Err(WireError::new(kind::INVALID_KEY, message));
+    }
     let index = command.get("Index").and_then(|index| index.as_i64());
     Ok((
         key.to_owned(),
@@ -160,6 +168,11 @@ fn key_and_index(command: Object<'_>) -> Result<(String, u64), WireError> {
             .and_then(|index| u64::try_from(index).ok())
             .unwrap_or(0),
     ))
+}
+
+fn starts_as_guard(key: &str) -> bool {
+    key.get(..GUARD_PREFIX.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(GUARD_PREFIX))
 }
 
 /// Paths named by `cmpxchg=` whose values are keys.

@@ -108,7 +108,11 @@ fn read_one(call: &Call, request: Value<'_>) -> Result<Inner, WireError> {
     let query = input::text(request, "Query")?
         .unwrap_or("")
         .trim_start_matches('?');
-    let uri: Uri = escape(&format!("{url}?{query}"))
+    let target = match query {
+        "" => url.to_owned(),
+        query => format!("{url}?{query}"),
+    };
+    let uri: Uri = escape(&target)
         .parse()
         .map_err(|_| malformed("The Url of a request is not one."))?;
     let body = match request.get("Content") {

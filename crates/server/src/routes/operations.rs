@@ -261,6 +261,7 @@ impl State {
                     "Message": message,
                     "Error": format!("{kind}: {message}"),
                     "StatusCode": 500,
+                    "LimitType": null,
                 });
                 ("Faulted", Value::Null, result)
             }

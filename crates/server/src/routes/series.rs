@@ -467,6 +467,13 @@ fn read_change(id: String, series: Object<'_>) -> Result<Command, WireError> {
         let at = |name| input::text(item, name)?.map(milliseconds).transpose();
         change.deletes.push((at("From")?, at("To")?));
     }
+    if !is_incremental(name) && list(series, "Increments").next().is_some() {
+        let message = format!(
+            "Cannot perform increment operations on Non Incremental Time Series: the name '{name}' \
+             does not begin with 'INC:'."
+        );
+        return Err(WireError::new(kind::INVALID_OPERATION, message));
+    }
     for item in list(series, "Increments") {
         let item = item.as_object().ok_or_else(|| missing("Increments"))?;
         let append = read_append(item)?;

@@ -29,6 +29,8 @@ pub(crate) mod kind {
         "Raven.Client.Exceptions.Documents.Counters.CounterOverflowException";
     pub(crate) const DATABASE_DISABLED: &str =
         "Raven.Client.Exceptions.Database.DatabaseDisabledException";
+    pub(crate) const INVALID_KEY: &str =
+        "Raven.Client.Exceptions.CompareExchangeInvalidKeyException";
     pub(crate) const KEY_TOO_BIG: &str =
         "Raven.Client.Exceptions.CompareExchangeKeyTooBigException";
     pub(crate) const NO_ATTACHMENT: &str =
