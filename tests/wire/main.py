@@ -1,13 +1,16 @@
 """Replays recorded exchanges against a server: `main.py URL [--catalogue DIR] [--all] [PART]`.
 
-`cargo xtask test wire` runs it. PART chooses areas, or one exchange as `docs/017`; `--all` also shows differences
-that have a reason. Every exchange gets a database of its own, in the state that its answer speaks of. The answer is
-then equal, equal but for values where that state was not recorded ("equal in shape"), different with a reason from
-`differences.json`, or it fails the suite. So do rules and fixtures that nothing uses, and a comparison that cannot
-fail (`test_compare.py`). Conversations over a web socket or TCP are no exchanges: `tests/clients` holds them.
+`cargo xtask test wire` runs it, against a server of its own that has just started: some exchanges change settings of
+the whole server. PART chooses areas, or one exchange as `docs/017`; `--all` also shows differences that have a reason.
+
+Every exchange gets a database of its own, in the state that its answer speaks of. The answer is then equal, equal but
+for values where that state was not recorded ("equal in shape"), different with a reason from `differences.json`, or
+it fails the suite. So do rules and fixtures that nothing uses, and a comparison that cannot fail (`test_compare.py`).
+Conversations over a web socket or TCP are no exchanges: `tests/clients` holds them.
 """
 
 import argparse
+import http.client
 import sys
 import time
 import traceback
@@ -36,11 +39,13 @@ COLUMNS = (EQUAL, SHAPE, REASON, LEFT_OUT, FAILED)
 
 
 class Outcome:
-    def __init__(self, exchange, kind, lines=(), reasons=()):
+    def __init__(self, exchange, kind, lines=(), reasons=(), in_members_only=False):
         self.exchange = exchange
         self.kind = kind
         self.lines = list(lines)
         self.reasons = sorted(set(reasons))
+        # Every value that both answers have is the same: members are left out, or added.
+        self.in_members_only = in_members_only
 
 
 def main():
@@ -59,6 +64,7 @@ def main():
         outcomes = replay(arguments.url, area, chosen, fixtures, rules)
         counts = Counter(outcome.kind for outcome in outcomes)
         totals.update(counts)
+        totals["in members only"] += sum(outcome.in_members_only for outcome in outcomes)
         print(f"{area:20}" + "".join(f"{counts[column]:16}" for column in COLUMNS), flush=True)
         for outcome in outcomes:
             reasons.update(outcome.reasons)
@@ -116,7 +122,8 @@ def outcome_of(url, exchange, fixtures, rules):
     finally:
         try:
             stage.close(also=("db1",))
-        except OSError:
+        except (OSError, http.client.HTTPException):
+            # What matters was compared; the server of a suite goes away with its data.
             pass
 
 
@@ -140,7 +147,8 @@ def judged(stage, exchange, answer, rules):
     lines.sort(key=lambda line: line.startswith("(reason)"))
     reasons = [rule.reason for _, rule in covered if rule]
     if not without:
-        return Outcome(exchange, REASON, lines, reasons)
+        members = all(difference.kind in ("missing", "extra") for difference in found)
+        return Outcome(exchange, REASON, lines, reasons, members)
     if all(difference.kind in ("value", "length") for difference in without):
         state = rules.one_of(rules.state, exchange)
         if state:
@@ -166,9 +174,10 @@ def close(totals, reasons, stale, seconds):
         print(f"{count:6}  {reason}")
     for text in stale:
         print(f"stale, nothing needs it: {text}")
-    replayed = sum(totals.values()) - totals[LEFT_OUT]
+    replayed = sum(totals[column] for column in COLUMNS) - totals[LEFT_OUT]
     words = ", ".join(f"{totals[column]} {column}" for column in COLUMNS)
     print(f"\n{replayed} exchanges replayed in {seconds:.0f} s: {words}.")
+    print(f"Of the different ones, {totals['in members only']} only leave members out or add some.")
     if stale:
         print(f"{len(stale)} entries are stale.")
 
