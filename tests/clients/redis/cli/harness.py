@@ -121,6 +121,8 @@ def release():
 def main():
     if len(sys.argv) < 2:
         sys.exit("usage: main.py redis://127.0.0.1:PORT [PART OF A SCENARIO'S NAME]")
+    if int(release().split(".")[0]) < 7:
+        sys.exit(f"redis-cli 7 or later is needed, and this is {release()}: install a newer one")
     print(f"redis-cli {release()} against {sys.argv[1]}", flush=True)
     place = Place(sys.argv[1])
 
