@@ -16,6 +16,8 @@ from running import equal, raises, run_scenarios, until  # noqa: E402, F401
 
 PROGRAM = "redis-cli"
 SECONDS_MAX = 50
+# Printed behind a reply to a line of standard input that took half a second.
+TIME_TAKEN = re.compile(r"(?m)^\(\d+\.\d+s\)\n?")
 
 _scenarios = []
 
@@ -72,13 +74,15 @@ class Place:
     def script(self, text, *arguments):
         """The replies to lines of commands on standard input."""
         printed = self._well("--no-raw", *arguments, stdin=text)
-        # Behind a reply that took its time it is told how long.
-        return re.sub(r"(?m)^\(\d+\.\d+s\)\n?", "", printed).removesuffix("\n")
+        return TIME_TAKEN.sub("", printed).removesuffix("\n")
 
     def _well(self, *arguments, stdin=""):
         done = self.run(*arguments, stdin=stdin)
         assert done.status == 0, done
         return done.out.removesuffix("\n")
+
+    def talking(self):
+        return Talking(self.command("--no-raw"))
 
     def listening(self, *words):
         return Listening(self.command(*words))
@@ -87,17 +91,16 @@ class Place:
 class Listening:
     """A redis-cli that goes on printing until it is ended."""
 
-    def __init__(self, command):
+    def __init__(self, command, stdin=subprocess.DEVNULL):
         self.lines = []
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-        )
+        self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, text=True)
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self):
         for line in self.process.stdout:
-            self.lines.append(line.rstrip("\n"))
+            if not TIME_TAKEN.fullmatch(line):
+                self.lines.append(line.rstrip("\n"))
 
     def until_lines(self, count):
         until(lambda: len(self.lines) >= count, f"{count} lines")
@@ -111,6 +114,23 @@ class Listening:
         self.process.wait(timeout=20)
         self._thread.join(20)
         self.process.stdout.close()
+
+
+class Talking(Listening):
+    """A redis-cli that is told one line after another."""
+
+    def __init__(self, command):
+        super().__init__(command, subprocess.PIPE)
+
+    def say(self, line, replies):
+        """Sends a line of a command; goes on when there are so many lines of replies in all."""
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.until_lines(replies)[-1]
+
+    def __exit__(self, *error):
+        self.process.stdin.close()
+        super().__exit__(*error)
 
 
 def release():

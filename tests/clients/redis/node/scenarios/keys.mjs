@@ -59,7 +59,7 @@ scenario("how a value is held is told", async ({ redis }) => {
     const encodings = await Promise.all(["int", "short", "long"].map(key => redis.object("ENCODING", key)));
     assert.deepEqual(encodings, ["int", "embstr", "raw"]);
     assert.equal(await redis.object("REFCOUNT", "int"), 1);
-    assert.ok((await redis.object("IDLETIME", "int")) <= 5);
+    assert.ok((await redis.object("IDLETIME", "int")) <= 30);
     assert.ok((await redis.memory("USAGE", "long")) >= 45);
     assert.deepEqual([await redis.object("ENCODING", "absent"), await redis.memory("USAGE", "absent")], [null, null]);
 });
