@@ -5,6 +5,7 @@
 //! for. Batches carry contents as parts
 //! of a multipart body, in the order of their commands.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use hyper::StatusCode;
@@ -30,6 +31,8 @@ use crate::wire::{WireError, kind};
 
 /// Type of a content whose owner gave none.
 const ANY_TYPE: HeaderValue = HeaderValue::from_static("application/octet-stream");
+/// Bytes of a content that are read before their pages in memory are let go of.
+const RESIDENT_BYTES_MAX: usize = 32 << 20;
 /// Gives the upload back when a piece is stored.
 type Storing = JoinHandle<Result<AttachmentUpload, WriteError>>;
 
@@ -153,7 +156,7 @@ fn give(
     if !found.content_type.is_empty() {
         out.set_header(CONTENT_TYPE, &found.content_type);
     }
-    let (mut offset, end) = match range(call, found.len_bytes)? {
+    let (offset, end) = match range(call, found.len_bytes)? {
         None => (0, found.len_bytes),
         Some((first, end)) => {
             out.head.status = StatusCode::PARTIAL_CONTENT;
@@ -163,18 +166,36 @@ fn give(
         }
     };
     out.set_header(CONTENT_LENGTH, &(end - offset).to_string());
-    while offset < end {
-        let piece = snapshot.attachment_piece(&found.hash, offset);
+    send_content(call, snapshot, &found.hash, offset..end, out)
+}
+
+/// Sends bytes of a content. What was read of the data file is let go of now and then: a long
+/// content would else be resident as a whole.
+fn send_content(
+    call: &Call,
+    snapshot: &Snapshot,
+    hash: &str,
+    mut bytes: Range<u64>,
+    out: &mut ChunkWriter,
+) -> Result<(), WireError> {
+    let mut resident_bytes = 0;
+    while !bytes.is_empty() {
+        let piece = snapshot.attachment_piece(hash, bytes.start);
         let piece = piece.map_err(|error| failure::read(&error))?;
-        let left = usize::try_from(end - offset).unwrap_or(usize::MAX);
+        let left = usize::try_from(bytes.end - bytes.start).unwrap_or(usize::MAX);
         let piece = &piece[..piece.len().min(left)];
         if piece.is_empty() {
             let message = "The content of the attachment ends before its length.";
             return Err(WireError::new(kind::UNEXPECTED, message));
         }
         out.buffer.extend_from_slice(piece);
-        offset += piece.len() as u64;
+        bytes.start += piece.len() as u64;
+        resident_bytes += piece.len();
         out.checkpoint()?;
+        if resident_bytes >= RESIDENT_BYTES_MAX {
+            resident_bytes = 0;
+            super::database(call)?.release_resident();
+        }
     }
     Ok(())
 }
@@ -457,20 +478,10 @@ pub(super) fn bulk(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> 
             }
         });
     });
-    for (_, attachment) in &found {
-        let mut offset = 0;
-        while offset < attachment.len_bytes {
-            let piece = snapshot.attachment_piece(&attachment.hash, offset);
-            let piece = piece.map_err(|error| failure::read(&error))?;
-            if piece.is_empty() {
-                break;
-            }
-            out.buffer.extend_from_slice(piece);
-            offset += piece.len() as u64;
-            out.checkpoint()?;
-        }
-    }
-    Ok(())
+    found.iter().try_for_each(|(_, attachment)| {
+        let bytes = 0..attachment.len_bytes;
+        send_content(call, &snapshot, &attachment.hash, bytes, out)
+    })
 }
 
 fn missing(member: &str) -> WireError {
