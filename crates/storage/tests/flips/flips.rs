@@ -131,15 +131,13 @@ impl Sample {
         flips
     }
 
-    /// A flip anywhere in any file.
-    pub(crate) fn any_flip(&self, rng: &mut Rng) -> Flip {
-        let files = self.files();
-        let total: u64 = files.iter().map(|(_, len_bytes)| len_bytes).sum();
-        self.flip_at(rng.below(total), 1 << rng.below(8))
+    /// Bytes of all files.
+    pub(crate) fn len_bytes(&self) -> u64 {
+        self.files().iter().map(|(_, len_bytes)| len_bytes).sum()
     }
 
     /// All files with a content, and their lengths.
-    pub(crate) fn files(&self) -> Vec<(String, u64)> {
+    fn files(&self) -> Vec<(String, u64)> {
         let names = self.vfs.file_paths().into_iter();
         names
             .filter_map(|name| {
