@@ -62,8 +62,10 @@ async fn insert(call: &Arc<Call>, feed: &mut Feed) -> Result<(), WireError> {
         ..Stored::default()
     };
     let outcome = tokio::select! {
-        outcome = store_all(call, &database, feed, &mut stored) => outcome,
+        // What was killed before it began stores nothing, however short it is.
+        biased;
         () = progress.cancelled() => Err(ended()),
+        outcome = store_all(call, &database, feed, &mut stored) => outcome,
     };
     let Stored {
         documents, batches, ..
