@@ -2,8 +2,7 @@
 //!
 //! A content that is put arrives while it is stored, in transactions of a MiB, or less where there
 //! is little memory; one that is read leaves in pieces, or as the one range that the client asked
-//! for. Batches carry contents as parts
-//! of a multipart body, in the order of their commands.
+//! for. Batches carry contents as parts of a multipart body, in the order of their commands.
 
 use std::ops::Range;
 use std::sync::Arc;
