@@ -52,6 +52,7 @@ pub use parameters::Parameters;
 pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, PlaceTest, Predicate, TermsTest, Test, Written};
 pub use project::{ProjectionBehavior, write_document};
+pub use series::Period;
 pub use source::{
     ChangeVector, ColumnAccess, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope,
     SeriesEntry, Source, StoredDocument,

@@ -108,6 +108,38 @@ impl Accumulator {
         if keeps_all { size_of_val(values) } else { 0 }
     }
 
+    /// Adds an entry that a policy rolled up: six values for each position, of which the last is
+    /// the count. Percentiles and deviations take it for one value, its average.
+    pub(super) fn add_rolled_up(&mut self, values: &[f64], keeps_all: bool) -> usize {
+        let (parts, _) = values.as_chunks::<6>();
+        if self.positions.len() < parts.len() {
+            self.positions.resize_with(parts.len(), Position::default);
+        }
+        for (position, parts) in self.positions.iter_mut().zip(parts) {
+            let [first, last, min, max, sum, count] = *parts;
+            // A position that no entry of the span had.
+            if count < 1.0 {
+                continue;
+            }
+            if position.count == 0 {
+                (position.first, position.min, position.max) = (first, min, max);
+            }
+            position.count += whole(count);
+            position.last = last;
+            position.min = position.min.min(min);
+            position.max = position.max.max(max);
+            position.sum += sum;
+            let average = sum / count;
+            let distance = average - position.mean;
+            position.mean += distance * count / to_f64(position.count);
+            position.squares += count * distance * (average - position.mean);
+            if keeps_all {
+                position.values.push(average);
+            }
+        }
+        if keeps_all { size_of_val(values) } else { 0 }
+    }
+
     /// The results over a span of so many milliseconds.
     pub(super) fn finish(
         mut self,
@@ -160,6 +192,16 @@ impl Position {
 /// Counts are far below 2^53.
 fn to_f64(count: u64) -> f64 {
     count as f64
+}
+
+/// A stored count, which is a whole number of at least 1.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts are far below 2^53, and what is not saturates"
+)]
+fn whole(count: f64) -> u64 {
+    count as u64
 }
 
 /// The results of one group.

@@ -28,7 +28,7 @@ use crate::source::{SeriesEntry, Source, StoredDocument};
 use aggregate::{Accumulator, Numbers};
 
 pub(crate) use aggregate::{ALL, Aggregate};
-pub(crate) use period::Period;
+pub use period::Period;
 
 /// Memory of one result beside its numbers.
 const RESULT_BYTES: usize = 160;
@@ -248,6 +248,11 @@ pub(crate) fn run<S: Source>(
     reading.finish()
 }
 
+/// Whether a policy made the series, as its name says.
+fn is_rolled_up(name: &str) -> bool {
+    name.contains('@')
+}
+
 /// A group of entries that may still grow.
 struct Open {
     /// JSON.
@@ -324,7 +329,11 @@ impl<S: Source> Reading<'_, S> {
             self.open.push(Open { key, values });
             self.open.len() - 1
         });
-        self.kept_bytes += self.open[slot].values.add(entry.values, keeps_all);
+        let into = &mut self.open[slot].values;
+        self.kept_bytes += match is_rolled_up(&self.query.name) {
+            true => into.add_rolled_up(entry.values, keeps_all),
+            false => into.add(entry.values, keeps_all),
+        };
         self.check_memory(self.kept_bytes)
     }
 
@@ -345,7 +354,7 @@ impl<S: Source> Reading<'_, S> {
                     .iter()
                     .for_each(|value| list.double(value * scale));
             });
-            row.bool("IsRollup", false);
+            row.bool("IsRollup", is_rolled_up(&query.name));
         });
     }
 

@@ -1,4 +1,5 @@
-//! Spans of time in queries of time series: `'1 hour'`, `3 months`, and where they begin.
+//! Spans of time in queries of time series and in their policies: `'1 hour'`, `3 months`, and where
+//! they begin.
 //!
 //! Months, quarters and years follow the calendar. All others are counted from the first day of
 //! the year 1, a Monday, so that seven days begin with one.
@@ -17,8 +18,8 @@ const MILLISECONDS_MAX: i64 = 3_652_425 * DAY;
 
 /// A span of time, more than nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Period {
-    /// Whole months.
+pub enum Period {
+    /// Whole months of the calendar.
     Months(i64),
     /// Milliseconds.
     Milliseconds(i64),
@@ -33,8 +34,12 @@ impl Period {
         Period::new(count, unit.trim()).ok_or_else(|| not_understood(text))
     }
 
-    /// `count` times a unit.
-    pub(crate) fn of(count: i64, unit: &str) -> Result<Period, QueryError> {
+    /// `count` times a unit, which is written as in queries: `second`, `months`.
+    ///
+    /// # Errors
+    /// [`QueryError::Argument`] when the unit is none, or the span nothing or longer than 10,000
+    /// years.
+    pub fn of(count: i64, unit: &str) -> Result<Period, QueryError> {
         Period::new(count, unit).ok_or_else(|| not_understood(&format!("{count} {unit}")))
     }
 
@@ -65,7 +70,8 @@ impl Period {
     }
 
     /// The beginning of the span that `at` is in, both in milliseconds since 1970.
-    pub(crate) fn floor(self, at: i64) -> i64 {
+    #[must_use]
+    pub fn floor(self, at: i64) -> i64 {
         match self {
             Period::Milliseconds(len) => {
                 at.saturating_sub(at.saturating_sub(YEAR_ONE).rem_euclid(len))
@@ -78,12 +84,14 @@ impl Period {
     }
 
     /// The end of the span that begins at `start`; of any other time, the time so much later.
-    pub(crate) fn after(self, start: i64) -> i64 {
+    #[must_use]
+    pub fn after(self, start: i64) -> i64 {
         self.shifted(start, 1)
     }
 
     /// The time a span before `at`.
-    pub(crate) fn before(self, at: i64) -> i64 {
+    #[must_use]
+    pub fn before(self, at: i64) -> i64 {
         self.shifted(at, -1)
     }
 

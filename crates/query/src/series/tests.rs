@@ -23,6 +23,18 @@ fn database() -> TestDatabase {
         let at = format!("2024-01-01T{at}:00");
         database.append("a/1", "Heat", &at, &[value, 1.0], tag);
     }
+    // What a policy made of three and of one entry; the second has a value that the first lacks.
+    let hours: [(&str, &[f64]); 2] = [
+        ("00:00", &[1.0, 3.0, 1.0, 5.0, 9.0, 3.0]),
+        (
+            "01:00",
+            &[7.0, 7.0, 7.0, 7.0, 7.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0],
+        ),
+    ];
+    for (at, values) in hours {
+        let at = format!("2024-01-01T{at}:00");
+        database.append("a/1", "Heat@ByHour", &at, values, "");
+    }
     database
 }
 
@@ -39,6 +51,34 @@ fn check(body: &str, parameters: &str, expected: &str) {
     let answer = ask(body, parameters).unwrap();
     let answer = answer.replace("2024-01-01T", "").replace(":00.0000000", "");
     assert_eq!(answer, expected, "{body}");
+}
+
+#[test]
+fn entries_of_rolled_up_series_count_for_those_they_were_made_of() {
+    check(
+        "from 'Heat@ByHour' where Timestamp < '2024-01-01T01:00'",
+        "{}",
+        concat!(
+            r#"{"Count":1,"Results":[{"Tag":null,"Timestamp":"00:00Z","#,
+            r#""Values":[1.0,3.0,1.0,5.0,9.0,3.0],"IsRollup":true}]}"#
+        ),
+    );
+    let answer = ask(
+        "from 'heat@byhour' select count(), first(), last(), min(), max(), sum(), avg()",
+        "{}",
+    );
+    let answer = answer.unwrap();
+    for part in [
+        r#""Count":[4.0,1.0]"#,
+        r#""First":[1.0,2.0]"#,
+        r#""Last":[7.0,2.0]"#,
+        r#""Min":[1.0,2.0]"#,
+        r#""Max":[7.0,2.0]"#,
+        r#""Sum":[16.0,2.0]"#,
+        r#""Average":[4.0,2.0]"#,
+    ] {
+        assert!(answer.contains(part), "{part} in {answer}");
+    }
 }
 
 #[test]
