@@ -34,6 +34,7 @@ use crate::patch::{Patch, PatchOutcome};
 use crate::prepared::Prepared;
 use crate::query::{self, QueryRequest, QueryResult};
 use crate::revisions::RevisionsConfiguration;
+use crate::series_policies::SeriesClock;
 use crate::snapshot::{CollectionNames, Snapshot};
 use crate::store::trees::{self, ATTACHMENT_CONTENT, SETTINGS, tree};
 use crate::store::{
@@ -153,6 +154,7 @@ pub struct Database {
     pub(crate) indexes: Indexes,
     documents: Environment,
     due: DueClock,
+    series: SeriesClock,
     /// The last field: removed when everything in it is closed.
     directory: Directory,
 }
@@ -201,6 +203,7 @@ impl Database {
             indexes,
             documents,
             due: DueClock::default(),
+            series: SeriesClock::default(),
             directory: Directory::new(vfs, directory.to_owned()),
         })
     }
@@ -220,6 +223,11 @@ impl Database {
     /// When what is due was last looked at.
     pub(crate) fn due_clock(&self) -> &DueClock {
         &self.due
+    }
+
+    /// When policies of time series were last looked at.
+    pub(crate) fn series_clock(&self) -> &SeriesClock {
+        &self.series
     }
 
     /// The present moment by the clock of the database.

@@ -35,6 +35,7 @@ mod prepared;
 mod query;
 mod record;
 mod revisions;
+mod series_policies;
 mod set;
 mod snapshot;
 mod source;
@@ -66,7 +67,7 @@ pub use indexes::{
 };
 pub use jackdaw_query::syntax::split_explain;
 pub use jackdaw_query::{
-    BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, ProjectionBehavior,
+    BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, Period, ProjectionBehavior,
     QueryError, RowBuffer, RowSink, Scope, StoredDocument,
 };
 pub use jackdaw_storage::{
@@ -80,6 +81,7 @@ pub use patch::{
 pub use prepared::Prepared;
 pub use query::{QueryRequest, QueryResult};
 pub use revisions::{RevisionsConfiguration, RevisionsRule};
+pub use series_policies::{SeriesPolicies, SeriesPolicy, SeriesRules};
 pub use set::{DatabaseEntry, DatabaseSet};
 pub use snapshot::{CollectionInfo, DocumentRow, PrefixQuery, SeriesEntry, SeriesInfo, Snapshot};
 pub use subscriptions::{

@@ -2,8 +2,12 @@
 
 use super::view::Snapshot;
 use crate::error::ReadError;
-use crate::store::trees::{SERIES, SERIES_ENTRIES, number_key};
-use crate::store::{SeriesRecord, counter_key, decode_series_entry, entry_key, key_time};
+use crate::series_policies::SeriesPolicies;
+use crate::store::trees::{SERIES, SERIES_ENTRIES, SETTINGS, number_key, tree};
+use crate::store::{
+    SERIES_POLICIES, SeriesRecord, counter_key, decode_series_entry, entry_key, has_due_series,
+    key_time,
+};
 use jackdaw_query::DocumentNumber;
 
 /// A time series of a document.
@@ -27,7 +31,7 @@ pub struct SeriesInfo {
 pub struct SeriesEntry {
     /// Milliseconds since 1970.
     pub at: i64,
-    /// One to 32 values.
+    /// One to 32 values; six for each value of what it was made of when it is rolled up.
     pub values: Vec<f64>,
     /// What somebody wrote beside it.
     pub tag: Option<String>,
@@ -99,6 +103,20 @@ impl Snapshot {
                 tag: tag.map(str::to_owned),
             })
         }))
+    }
+
+    /// The policies of time series in force; none when that was never said.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn series_policies(&self) -> Result<SeriesPolicies, ReadError> {
+        let settings = tree(&self.transaction, SETTINGS)?;
+        SeriesPolicies::decode(settings.get(SERIES_POLICIES)?)
+    }
+
+    /// Whether policies have anything to do until `now`, in milliseconds since 1970.
+    pub(crate) fn has_due_series(&self, now: i64) -> Result<bool, ReadError> {
+        has_due_series(&self.transaction, now)
     }
 
     /// Number of time series of all documents. O(1).

@@ -29,6 +29,7 @@ use crate::names::fold_id;
 use crate::prepared::{Action, IdForm, Item, Prepared};
 use crate::record::{CollectionNumber, Record, RecordHead};
 use crate::revisions::RevisionsConfiguration;
+use crate::series_policies::SeriesPolicies;
 use crate::tombstone::TombstoneRecord;
 use jackdaw_query::{DocumentNumber, Etag};
 
@@ -152,6 +153,8 @@ pub(crate) struct Writer<'w> {
     pub(super) incomplete: Vec<(usize, DocumentNumber)>,
     /// Which documents keep revisions, once it was read.
     pub(super) revisions: Option<Option<Rc<RevisionsConfiguration>>>,
+    /// The policies of time series, once they were read.
+    pub(super) policies: Option<Rc<SeriesPolicies>>,
     /// Index of the compare-exchange commands of this transaction, once there is one.
     pub(super) exchange_index: Option<u64>,
 }
@@ -179,6 +182,7 @@ impl<'w> Writer<'w> {
             touched: BTreeSet::new(),
             incomplete: Vec::new(),
             revisions: None,
+            policies: None,
             exchange_index: None,
         })
     }

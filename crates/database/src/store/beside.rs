@@ -71,7 +71,10 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn head_of(&mut self, number: DocumentNumber) -> Result<Option<RecordHead>, WriteError> {
+    pub(super) fn head_of(
+        &mut self,
+        number: DocumentNumber,
+    ) -> Result<Option<RecordHead>, WriteError> {
         let documents = self.transaction.tree_mut(DOCUMENTS)?;
         let bytes = documents.get(&number_key(number))?;
         Ok(bytes.and_then(RecordHead::decode))
@@ -180,11 +183,16 @@ impl Writer<'_> {
         if flags.has(Flags::HAS_TIME_SERIES) || was_touched {
             self.remove_series(number)?;
         }
+        self.forget_retired(number)?;
         self.touched.remove(&number);
         Ok(())
     }
 
-    fn remove_keys(&mut self, name: &str, number: DocumentNumber) -> Result<(), WriteError> {
+    pub(super) fn remove_keys(
+        &mut self,
+        name: &str,
+        number: DocumentNumber,
+    ) -> Result<(), WriteError> {
         for key in keys_with_prefix(self.transaction, name, &number_key(number))? {
             self.transaction.tree_mut(name)?.delete(&key)?;
         }

@@ -2,7 +2,8 @@
 //!
 //! `trees` names them, `state` and `collections` are what is kept beside documents, `apply`
 //! carries out prepared changes, `patch` scripts, `beside` keeps what a document has beside its
-//! body (`attachments`, `counters`, `series`), `revisions` keeps earlier states, `exchange` is
+//! body (`attachments`, `counters`, `series`), `rollup` carries out policies of series and `series_due`
+//! keeps what they ask for, `revisions` keeps earlier states, `exchange` is
 //! compare-exchange, `identities` counts for `prefix|` ids.
 //!
 //! Invariants (each transaction leaves them true):
@@ -19,8 +20,11 @@ mod due;
 mod exchange;
 mod identities;
 mod patch;
+mod retention;
 mod revisions;
+mod rollup;
 mod series;
+mod series_due;
 mod state;
 pub(crate) mod trees;
 
@@ -37,5 +41,9 @@ pub(crate) use identities::{identity_values, next_identity, set_identity};
 pub(crate) use revisions::{
     configuration_key, decode_configuration, key_etag, revision_key, store_configuration,
 };
+pub(crate) use rollup::carry_out as carry_out_series;
 pub(crate) use series::{SeriesRecord, decode_entry as decode_series_entry, entry_key, key_time};
+pub(crate) use series_due::{
+    SERIES_POLICIES, has_due as has_due_series, store_policies as store_series_policies,
+};
 pub(crate) use state::State;

@@ -7,21 +7,24 @@
 //! Invariants:
 //! - A series without entries does not exist.
 //! - Count, first and last time in the record of a series are those of its entries.
+//! - What a change makes due by policies is entered with it (`series_due`).
 
 use jackdaw_base::lowercase::lowercase;
 
 use super::apply::Writer;
 use super::counters::{check_name, counter_key};
+use super::series_due::Touched;
 use super::trees::{SERIES, SERIES_ENTRIES, number_at, number_key};
 use crate::changes::BesideChange;
 use crate::command::{CommandResult, SeriesAppend, SeriesChange};
 use crate::error::{ReadError, WriteError};
+use crate::series_policies::{SEPARATOR, SeriesPlace};
 use jackdaw_query::{DocumentNumber, Etag};
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 48;
-/// Most values of an entry.
-const VALUES_MAX: usize = 32;
+/// Most values of an entry that clients give; rolled up ones have six for each.
+pub(super) const VALUES_MAX: usize = 32;
 /// Longest tag in bytes: its length is stored in one byte.
 const TAG_BYTES_MAX: usize = 255;
 /// What names of series that are added to begin with.
@@ -110,13 +113,23 @@ pub(crate) fn encode_entry(values: &[f64], tag: Option<&str>) -> Result<Vec<u8>,
             "a tag has up to {TAG_BYTES_MAX} bytes, but this has {len}"
         ));
     };
-    let count = u8::try_from(values.len()).expect("at most 32, checked above");
+    let mut bytes = encode_values(values, tag_len);
+    bytes.extend_from_slice(tag.as_bytes());
+    Ok(bytes)
+}
+
+/// The value of an entry of a rolled up series.
+pub(super) fn encode_rolled_up(values: &[f64]) -> Vec<u8> {
+    encode_values(values, 0)
+}
+
+fn encode_values(values: &[f64], tag_len: u8) -> Vec<u8> {
+    let count = u8::try_from(values.len()).expect("at most six for each of 32 values");
     let mut bytes = vec![count, tag_len];
     for value in values {
         bytes.extend_from_slice(&value.to_le_bytes());
     }
-    bytes.extend_from_slice(tag.as_bytes());
-    Ok(bytes)
+    bytes
 }
 
 /// Values and tag of an entry.
@@ -137,14 +150,37 @@ pub(crate) fn decode_entry(bytes: &[u8]) -> Result<(Vec<f64>, Option<&str>), Rea
 }
 
 /// A series while it is changed.
-struct OpenSeries {
-    key: Vec<u8>,
-    name: String,
-    series: u64,
-    count: u64,
-    first: i64,
+#[derive(Debug)]
+pub(super) struct OpenSeries {
+    pub(super) key: Vec<u8>,
+    pub(super) name: String,
+    pub(super) series: u64,
+    pub(super) count: u64,
+    pub(super) first: i64,
     last: i64,
     is_new: bool,
+    /// What the changes make due; `None` when no policy is about the series.
+    touched: Option<Touched>,
+}
+
+impl OpenSeries {
+    /// Notes from now on what changes make due.
+    pub(super) fn note_for(&mut self, place: Option<&SeriesPlace<'_>>) {
+        let first = (!self.is_new).then_some(self.first);
+        self.touched = place.map(|place| Touched::new(place, first));
+    }
+
+    fn note(&mut self, at: i64) {
+        if let Some(touched) = &mut self.touched {
+            touched.note(at);
+        }
+    }
+}
+
+/// Whether a series is one that is added to.
+fn is_incremental(name: &str) -> bool {
+    let start = name.get(..INCREMENTAL.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(INCREMENTAL)) && !name.contains(SEPARATOR)
 }
 
 /// What is told of a change of a series to those who watch.
@@ -210,15 +246,17 @@ impl Writer<'_> {
     ) -> Result<(), WriteError> {
         let owner = self.owner(id, "time series")?;
         check_name("time series", name)?;
-        if name.contains('@') {
-            let why = format!("the name '{name}' holds '@', which is kept for roll-ups");
+        let mut open = self.open_series(owner.number, name)?;
+        let stores = !change.appends.is_empty() || !change.increments.is_empty();
+        if open.is_new && stores && name.contains(SEPARATOR) {
+            let why = format!(
+                "the name '{name}' holds '{SEPARATOR}': only policies make such series, which are \
+                 rolled up"
+            );
             return Err(WriteError::InvalidEntry { why });
         }
-        let mut open = self.open_series(owner.number, name)?;
-        let is_incremental = name
-            .get(..INCREMENTAL.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(INCREMENTAL));
-        if is_incremental && !change.appends.is_empty() {
+        self.note_due(owner.head.collection, &mut open)?;
+        if is_incremental(name) && !change.appends.is_empty() {
             let why = format!("'{name}' is an incremental series: increment it instead");
             return Err(WriteError::InvalidEntry { why });
         }
@@ -231,7 +269,7 @@ impl Writer<'_> {
         for (at, values) in &change.increments {
             self.increment(&mut open, *at, values)?;
         }
-        self.close_series(owner.number, &open)?;
+        self.close_series(owner.number, &mut open)?;
         let collection = self.collection_name(owner.head.collection)?;
         self.applied.beside.push(news(
             id,
@@ -281,7 +319,7 @@ impl Writer<'_> {
         self.change_series(to.0, to.1, &change)
     }
 
-    fn open_series(
+    pub(super) fn open_series(
         &mut self,
         number: DocumentNumber,
         name: &str,
@@ -297,6 +335,7 @@ impl Writer<'_> {
                 first: record.first,
                 last: record.last,
                 is_new: false,
+                touched: None,
                 key,
             });
         }
@@ -310,14 +349,19 @@ impl Writer<'_> {
             first: i64::MAX,
             last: i64::MIN,
             is_new: true,
+            touched: None,
         })
     }
 
-    fn close_series(
+    /// Stores the record of a changed series.
+    pub(super) fn close_series(
         &mut self,
         number: DocumentNumber,
-        open: &OpenSeries,
+        open: &mut OpenSeries,
     ) -> Result<(), WriteError> {
+        if let Some(touched) = open.touched.take() {
+            self.enter_touched(open, touched)?;
+        }
         self.state.last_etag.0 += 1;
         let etag = self.state.last_etag;
         if open.count == 0 {
@@ -345,13 +389,24 @@ impl Writer<'_> {
 
     fn append(&mut self, open: &mut OpenSeries, append: &SeriesAppend) -> Result<(), WriteError> {
         let bytes = encode_entry(&append.values, append.tag.as_deref())?;
+        self.put_entry(open, append.at, &bytes)
+    }
+
+    /// Stores an entry in its encoded form.
+    pub(super) fn put_entry(
+        &mut self,
+        open: &mut OpenSeries,
+        at: i64,
+        bytes: &[u8],
+    ) -> Result<(), WriteError> {
         let mut entries = self.transaction.tree_mut(SERIES_ENTRIES)?;
-        let key = entry_key(open.series, append.at);
+        let key = entry_key(open.series, at);
         let is_there = entries.get(&key)?.is_some();
-        entries.put(&key, &bytes)?;
+        entries.put(&key, bytes)?;
         open.count += u64::from(!is_there);
-        open.first = open.first.min(append.at);
-        open.last = open.last.max(append.at);
+        open.first = open.first.min(at);
+        open.last = open.last.max(at);
+        open.note(at);
         Ok(())
     }
 
@@ -390,8 +445,21 @@ impl Writer<'_> {
             return Ok(());
         }
         let keys = self.entry_keys(open.series, from, to)?;
-        for key in &keys {
+        self.delete_keys(open, &keys)
+    }
+
+    /// Deletes entries that are there, by their keys.
+    pub(super) fn delete_keys(
+        &mut self,
+        open: &mut OpenSeries,
+        keys: &[Vec<u8>],
+    ) -> Result<(), WriteError> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        for key in keys {
             self.transaction.tree_mut(SERIES_ENTRIES)?.delete(key)?;
+            open.note(key_time(key)?);
         }
         open.count = open
             .count
@@ -412,7 +480,13 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn entry_keys(&mut self, series: u64, from: i64, to: i64) -> Result<Vec<Vec<u8>>, WriteError> {
+    /// Keys of the entries of a series from `from` to `to`, both included.
+    pub(super) fn entry_keys(
+        &mut self,
+        series: u64,
+        from: i64,
+        to: i64,
+    ) -> Result<Vec<Vec<u8>>, WriteError> {
         let Some(entries) = self.transaction.tree(SERIES_ENTRIES)? else {
             return Ok(Vec::new());
         };
@@ -423,7 +497,7 @@ impl Writer<'_> {
             .map_err(WriteError::from)
     }
 
-    /// Removes all series of a document.
+    /// Removes all series of a document. What is due of them asks for nothing then.
     pub(super) fn remove_series(&mut self, number: DocumentNumber) -> Result<(), WriteError> {
         for (name, ..) in self.series_of(number)? {
             let open = self.open_series(number, &lowercase(&name))?;

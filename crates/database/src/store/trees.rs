@@ -39,6 +39,10 @@ pub(crate) const ATTACHMENT_USES: &str = "attachment_uses";
 pub(crate) const SERIES: &str = "time_series";
 /// Series number and time to entry of a time series.
 pub(crate) const SERIES_ENTRIES: &str = "time_series_entries";
+/// What policies of time series ask for: kind, time, document number and name in lower case.
+pub(crate) const SERIES_DUE: &str = "time_series_due";
+/// Document number and name in lower case to what retention deleted of a time series.
+pub(crate) const SERIES_RETIRED: &str = "time_series_retired";
 /// Lower-cased id to number of the owner of revisions.
 pub(crate) const REVISION_OWNERS: &str = "revision_owners";
 /// Owner and etag, both big-endian, to document record.

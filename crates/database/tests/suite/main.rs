@@ -4,7 +4,8 @@
 //! proves single facts about changes and listings; `sets` about databases as a whole; `imports`
 //! about bulk import, `queries` about automatic indexes, `static_indexes` about those that somebody
 //! defined, `beside` about what documents have beside their
-//! bodies, revisions and compare-exchange, `backups` about backups of a data directory,
+//! bodies, revisions and compare-exchange, `due` about dates in metadata, `series_policies` about
+//! rolling up and retention of time series, `backups` about backups of a data directory,
 //! `encryption` about what of them can be read on the disk, `durable_writes` about what indexes
 //! cost.
 
@@ -21,5 +22,6 @@ mod explain;
 mod imports;
 mod model;
 mod queries;
+mod series_policies;
 mod sets;
 mod static_indexes;
