@@ -1,5 +1,5 @@
 //! What a server does for its databases now and then: removing what is left of deleted documents,
-//! and what dates in metadata ask for.
+//! what dates in metadata ask for, and policies of time series.
 //!
 //! Two tasks, started with the server. Databases that are not open are left alone: nothing changes
 //! in them. A failure is logged and tried again the next time.
@@ -7,7 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::routes::due_rules;
+use jackdaw_database::Database;
+
+use crate::routes::{due_rules, series_rule};
 use crate::shared::Shared;
 
 /// Time between two rounds.
@@ -42,6 +44,7 @@ fn due_round(shared: &Shared) {
         ) else {
             continue;
         };
+        carry_out_series(shared, &name, &database, &entry.record);
         for rule in due_rules(&entry.record) {
             // Asked between two transactions: a long backlog does not outlive its configuration.
             let may_go_on = || {
@@ -55,6 +58,25 @@ fn due_round(shared: &Shared) {
                 Err(error) => tracing::warn!(name, %error, "what is due could not be done"),
             }
         }
+    }
+}
+
+/// Rolls up time series and deletes old entries, as the record of the database says.
+fn carry_out_series(shared: &Shared, name: &str, database: &Database, record: &str) {
+    let Some(rule) = series_rule(record) else {
+        return;
+    };
+    let may_go_on = || {
+        let entry = shared.databases.entry(name);
+        let is_same = entry.is_some_and(|entry| series_rule(&entry.record).as_ref() == Some(&rule));
+        is_same && !shared.is_disabled(name) && !*shared.stopping.borrow()
+    };
+    let set = database.set_series_policies(&rule.policies);
+    let done = set.and_then(|()| database.carry_out_series_policies(rule.every, &may_go_on));
+    match done {
+        Ok(0) => {}
+        Ok(count) => tracing::debug!(name, count, "rolled up and deleted by policies of series"),
+        Err(error) => tracing::warn!(name, %error, "policies of series could not be carried out"),
     }
 }
 
@@ -88,7 +110,7 @@ fn round(shared: &Shared) {
 mod tests {
     use std::path::Path;
 
-    use jackdaw_database::{Command, DatabaseOptions, DatabaseSet};
+    use jackdaw_database::{Command, DatabaseOptions, DatabaseSet, SeriesAppend, SeriesChange};
     use jackdaw_document::{DocumentBuf, Limits};
     use jackdaw_io::MemoryVfs;
     use tokio::sync::watch;
@@ -96,10 +118,84 @@ mod tests {
     use super::*;
     use crate::config::ServerConfig;
 
+    fn document(text: &str) -> DocumentBuf {
+        DocumentBuf::from_json(text.as_bytes(), &Limits::default()).unwrap()
+    }
+
+    fn put(id: &str, metadata: &str) -> Command {
+        Command::Put {
+            id: Some(id.to_owned()),
+            body: document("{}"),
+            metadata: Some(document(metadata)),
+            expected: None,
+            keeps_revision: false,
+        }
+    }
+
+    fn set() -> Arc<DatabaseSet> {
+        let (vfs, options) = (MemoryVfs::new(), DatabaseOptions::default());
+        Arc::new(DatabaseSet::open(vfs, Path::new("/data"), options).unwrap())
+    }
+
+    fn shared(set: &Arc<DatabaseSet>) -> (watch::Sender<bool>, Shared) {
+        let address = ([127, 0, 0, 1], 0).into();
+        let (stop, stopping) = watch::channel(false);
+        let config = ServerConfig::default();
+        let shared = Shared::new(config, address, address, stopping, set.clone()).unwrap();
+        (stop, shared)
+    }
+
+    #[test]
+    fn time_series_are_rolled_up_as_the_record_says() {
+        let set = set();
+        let seconds = |count: i64| format!(r#"{{"Value":{count},"Unit":"Second"}}"#);
+        let record = |disabled: bool| {
+            let (day, hour) = (seconds(86_400), seconds(3_600));
+            let policy = format!(r#"{{"Name":"ByHour","AggregationTime":{hour}}}"#);
+            let raw = format!(r#""RawPolicy":{{"RetentionTime":{day}}}"#);
+            let users = format!(r#"{{"Disabled":{disabled},"Policies":[{policy}],{raw}}}"#);
+            let series = format!(
+                r#"{{"Collections":{{"Users":{users}}},"PolicyCheckFrequency":"00:00:00.0000001"}}"#
+            );
+            format!(r#"{{"modified":"","members":{{"TimeSeries":{series}}}}}"#)
+        };
+        let database = set.create("db1", &record(true)).unwrap();
+        let append = |minute: i64| SeriesAppend {
+            at: 1_577_836_800_000 + minute * 60_000,
+            values: vec![2.0],
+            tag: None,
+        };
+        let change = SeriesChange {
+            appends: (0..90).map(append).collect(),
+            ..SeriesChange::default()
+        };
+        let series = Command::Series {
+            id: "u/1".to_owned(),
+            name: "Heart".to_owned(),
+            change,
+        };
+        let commands = vec![put("u/1", r#"{"@collection":"Users"}"#), series];
+        database.batch(commands).unwrap();
+        let (_stop, shared) = shared(&set);
+        let names = || {
+            let snapshot = database.read().unwrap();
+            let number = snapshot.number("u/1").unwrap().unwrap();
+            let series = snapshot.all_series(number).unwrap().into_iter();
+            series
+                .map(|series| (series.name, series.count))
+                .collect::<Vec<_>>()
+        };
+        due_round(&shared);
+        assert_eq!(names(), [("Heart".to_owned(), 90)]);
+        let enabled = set.change_record("db1", |_| Ok::<_, ()>(record(false)));
+        enabled.unwrap().unwrap();
+        due_round(&shared);
+        assert_eq!(names(), [("Heart@ByHour".to_owned(), 2)]);
+    }
+
     #[test]
     fn disabled_databases_are_left_alone() {
-        let (vfs, options) = (MemoryVfs::new(), DatabaseOptions::default());
-        let set = Arc::new(DatabaseSet::open(vfs, Path::new("/data"), options).unwrap());
+        let set = set();
         let record = |disabled: bool| {
             let expiration = r#"{"Disabled":false,"DeleteFrequencyInSec":1}"#;
             format!(
@@ -107,20 +203,9 @@ mod tests {
             )
         };
         let database = set.create("db1", &record(true)).unwrap();
-        let document = |text: &str| DocumentBuf::from_json(text.as_bytes(), &Limits::default());
         let metadata = r#"{"@collection":"A","@expires":"2020-01-01T00:00:00.0000000Z"}"#;
-        let put = Command::Put {
-            id: Some("a".to_owned()),
-            body: document("{}").unwrap(),
-            metadata: Some(document(metadata).unwrap()),
-            expected: None,
-            keeps_revision: false,
-        };
-        database.batch(vec![put]).unwrap();
-        let address = ([127, 0, 0, 1], 0).into();
-        let (_stop, stopping) = watch::channel(false);
-        let config = ServerConfig::default();
-        let shared = Shared::new(config, address, address, stopping, set.clone()).unwrap();
+        database.batch(vec![put("a", metadata)]).unwrap();
+        let (_stop, shared) = shared(&set);
         let count = || database.read().unwrap().count();
         due_round(&shared);
         assert_eq!(count(), 1);

@@ -410,3 +410,90 @@ fn loads_include_revisions_by_change_vector_and_by_time() {
         "2999-01-01T00:00:00.0000000Z"
     );
 }
+
+#[test]
+fn policies_of_time_series_are_kept_in_order_and_refused_when_they_do_not_follow_each_other() {
+    let (_running, mut connection) = start_with_database();
+    let policy = |name: &str, aggregation: i64, retention: i64| {
+        let span = |seconds: i64| json!({ "Value": seconds, "Unit": "Second" });
+        let aggregation = span(aggregation);
+        let retention = span(retention);
+        json!({ "Name": name, "AggregationTime": aggregation, "RetentionTime": retention })
+            .to_string()
+    };
+    let path = format!("{BASE}/admin/timeseries/policy?collection=");
+    let removed = connection.delete(&format!("{path}Cars&name=zz"));
+    assert_eq!(
+        (removed.status, removed.text()),
+        (200, ""),
+        "there is no configuration"
+    );
+    for body in [
+        policy("ByMinute", 60, 10_800),
+        policy("By15Seconds", 15, 60),
+        policy("ByHour", 3_600, 172_800),
+    ] {
+        let put = connection.put(&format!("{path}Users"), &body);
+        assert_eq!(put.status, 200, "{}", put.text());
+        assert!(put.json()["RaftCommandIndex"].is_u64());
+    }
+    let names = |connection: &mut support::Connection| {
+        let record = connection.get("/admin/databases?name=db1").json();
+        let users = &record["TimeSeries"]["Collections"]["Users"];
+        let policies = users["Policies"].as_array().unwrap().iter();
+        let names = policies.map(|policy| policy["Name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(&mut connection),
+        ["By15Seconds", "ByMinute", "ByHour"]
+    );
+    let refused = connection.delete(&format!("{path}Users&name=ByMinute"));
+    assert_eq!(refused.json()["Type"], "System.InvalidOperationException");
+    assert_eq!(
+        refused.json()["Message"],
+        "The policy 'By15Seconds' has a retention time of '60 seconds' but should be aggregated by \
+         policy 'ByHour' with the aggregation time frame of 60 minutes"
+    );
+    let raw = connection.put(&format!("{path}users"), &policy("rawpolicy", 0, 10));
+    assert_eq!(raw.status, 500, "{}", raw.text());
+    let raw = r#"{"Name":"rawpolicy","RetentionTime":{"Value":120,"Unit":"Second"}}"#;
+    assert_eq!(connection.put(&format!("{path}users"), raw).status, 200);
+    let replaced = connection.put(&format!("{path}Users"), &policy("by15seconds", 30, 120));
+    assert_eq!(replaced.status, 200, "{}", replaced.text());
+    assert_eq!(
+        connection
+            .delete(&format!("{path}USERS&name=BYHOUR"))
+            .status,
+        200
+    );
+    assert_eq!(names(&mut connection), ["by15seconds", "ByMinute"]);
+    let found = connection.get(&format!("{BASE}/timeseries/config")).json();
+    let users = &found["Collections"]["Users"];
+    assert_eq!(users["RawPolicy"]["RetentionTime"]["Value"], 120);
+    assert_eq!(
+        connection
+            .delete(&format!("{path}Users&name=RawPolicy"))
+            .status,
+        200
+    );
+    for (path, body) in [
+        ("policy?collection=Users", "{}"),
+        ("policy", "{}"),
+        ("config", "[]"),
+    ] {
+        let wrong = connection.put(&format!("{BASE}/admin/timeseries/{path}"), body);
+        assert!(
+            (400..=500).contains(&wrong.status),
+            "{path}: {}",
+            wrong.status
+        );
+    }
+    let whole = format!(
+        r#"{{"Collections":{{"Users":{{"Policies":[{}]}}}}}}"#,
+        policy("P", 60, 60)
+    );
+    let set = connection.post(&format!("{BASE}/admin/timeseries/config"), &whole);
+    assert_eq!(set.status, 200, "{}", set.text());
+    assert_eq!(names(&mut connection), ["P"]);
+}

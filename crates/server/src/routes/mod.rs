@@ -48,6 +48,7 @@ mod streams;
 mod studio;
 mod subscriptions;
 mod table;
+mod time_value;
 mod tokens;
 mod writing;
 
@@ -61,6 +62,7 @@ pub(crate) use failure::{read as read_failure, write as write_failure};
 pub(crate) use including::Included;
 pub(crate) use operations::Operations;
 pub(crate) use row::{Audit, Payload, Rate, Row};
+pub(crate) use series_policies::rule as series_rule;
 pub(crate) use table::table;
 
 use crate::http::Call;

@@ -158,10 +158,9 @@ fn push_part(object: &mut ObjectWriter<'_>, name: &str, part: &Part, shown: &Sho
     };
     text(object, "From", &part.from);
     text(object, "To", &part.to);
-    let is_incremental = is_incremental(name);
     object.array("Entries", |list| {
         for entry in &part.entries {
-            list.object(|row| push_entry(row, entry, is_incremental, shown));
+            list.object(|row| push_entry(row, entry, name, shown));
         }
     });
     if let Some(total) = part.total {
@@ -172,17 +171,18 @@ fn push_part(object: &mut ObjectWriter<'_>, name: &str, part: &Part, shown: &Sho
     }
 }
 
-fn is_incremental(name: &str) -> bool {
-    name.get(..INCREMENTAL.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(INCREMENTAL))
+/// Whether policies made the series.
+fn is_rolled_up(name: &str) -> bool {
+    name.contains('@')
 }
 
-fn push_entry(
-    row: &mut ObjectWriter<'_>,
-    entry: &SeriesEntry,
-    is_incremental: bool,
-    shown: &Shown<'_>,
-) {
+fn is_incremental(name: &str) -> bool {
+    let start = name.get(..INCREMENTAL.len());
+    start.is_some_and(|start| start.eq_ignore_ascii_case(INCREMENTAL)) && !is_rolled_up(name)
+}
+
+fn push_entry(row: &mut ObjectWriter<'_>, entry: &SeriesEntry, name: &str, shown: &Shown<'_>) {
+    let is_incremental = is_incremental(name);
     row.string("Timestamp", &moment(entry.at));
     match &entry.tag {
         Some(tag) => row.string("Tag", tag),
@@ -191,7 +191,7 @@ fn push_entry(
     }
     let values = numbers(&entry.values);
     row.raw("Values", &values);
-    row.bool("IsRollup", false);
+    row.bool("IsRollup", is_rolled_up(name));
     if is_incremental && shown.full {
         row.object("NodeValues", |nodes| {
             nodes.raw(&format!("{NODE_TAG}-{}", shown.database), &values);

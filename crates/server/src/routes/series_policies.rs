@@ -1,91 +1,277 @@
-//! `POST /databases/*/admin/timeseries/config`: policies of time series, checked for sense.
+//! Policies of time series: `/databases/*/admin/timeseries/config` and `/policy`.
 //!
-//! A policy rolls the entries of a series up into spans, and says how long they are kept. Policies
-//! are not carried out by this version: those that make sense are refused by name, so that nobody
-//! waits for rollups, and a configuration without any is stored.
+//! The configuration is a member of the database's record, kept in the form that clients read:
+//! policies in the order of their spans, nothing missing. `maintenance` reads from there what
+//! [`rule`] gives, and has it carried out.
 
-use std::cmp::Ordering;
-use std::fmt;
+use std::time::Duration;
 
+use hyper::StatusCode;
+use jackdaw_database::{SeriesPolicies, SeriesPolicy, SeriesRules};
 use serde_json::{Map, Value, json};
 
 use super::databases;
+use super::record::StoredRecord;
 use super::settings::{TIME_SERIES, given};
+use super::time_value::TimeValue;
 use crate::http::{Call, Outcome, Reply};
-use crate::wire::{WireError, kind};
+use crate::wire::{WireError, kind, parse_time_span};
 
-const DAY: i64 = 86_400;
-/// What stands for no end.
-const ENDLESS: i64 = 2_147_483_647;
+/// What stands for the entries that clients append, among names of policies.
+const RAW: &str = "rawpolicy";
+/// Time between two looks when the configuration does not say.
+const EVERY_DEFAULT: Duration = Duration::from_secs(300);
+/// Most policies of a collection.
+const POLICIES_MAX: usize = 64;
+/// Longest name of a policy in bytes.
+const NAME_BYTES_MAX: usize = 255;
+/// Most collections that a configuration may name.
+const COLLECTIONS_MAX: usize = 10_000;
 
-/// A span of time: months, or seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Span {
-    Months(i64),
-    Seconds(i64),
-    /// Without an end.
-    Endless,
+/// How the policies of a database are carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SeriesRule {
+    /// Time between two looks.
+    pub(crate) every: Duration,
+    pub(crate) policies: SeriesPolicies,
+}
+
+/// A configuration that makes sense.
+struct Configuration {
+    rule: SeriesRule,
+    /// In the form that clients read.
+    members: Map<String, Value>,
 }
 
 /// One policy.
+#[derive(Clone, Debug)]
 struct Policy {
     name: String,
     /// What entries are rolled up into; none of the raw policy.
-    aggregation: Option<Span>,
-    retention: Span,
+    aggregation: Option<TimeValue>,
+    retention: TimeValue,
 }
 
-/// See the file head.
+/// What the record of a database says of time series; `None` when that is nothing.
+pub(crate) fn rule(record: &str) -> Option<SeriesRule> {
+    let record = StoredRecord::parse(record).ok()?;
+    let configuration = record.member(TIME_SERIES)?.as_object()?;
+    Some(read(configuration).ok()?.rule)
+}
+
+/// `POST /databases/*/admin/timeseries/config`
 pub(super) fn put(call: &Call) -> Outcome {
+    let given = given(call)?;
+    change(call, |mut members| {
+        // Names of values stay when the configuration says nothing of them.
+        let names = members.remove("NamedValues");
+        let mut given = given;
+        if let (Some(names), None | Some(Value::Null)) = (names, given.get("NamedValues")) {
+            given.insert("NamedValues".to_owned(), names);
+        }
+        Ok(given)
+    })
+}
+
+/// `PUT /databases/*/admin/timeseries/policy?collection=` with a policy: adds it, or puts it in the
+/// place of the one with its name.
+pub(super) fn put_policy(call: &Call) -> Outcome {
+    let collection = required(call, "collection")?;
+    let policy = Value::Object(given(call)?);
+    let name = policy["Name"].as_str().unwrap_or("").to_owned();
+    change(call, |mut members| {
+        let settings = settings_of(&mut members, &collection);
+        if is_named(&name, RAW) {
+            settings.insert("RawPolicy".to_owned(), policy);
+            return Ok(members);
+        }
+        let policies = policies_of(settings);
+        policies.retain(|known| !is_named(known["Name"].as_str().unwrap_or(""), &name));
+        policies.push(policy);
+        Ok(members)
+    })
+}
+
+/// `DELETE /databases/*/admin/timeseries/policy?collection=&name=`: without the raw policy, entries
+/// that clients append are kept for ever. A collection without a configuration is answered without
+/// a body, as the protocol does.
+pub(super) fn delete_policy(call: &Call) -> Outcome {
+    let (collection, name) = (required(call, "collection")?, required(call, "name")?);
     super::database(call)?;
-    let mut configuration = given(call)?;
-    let collections = configuration.get("Collections").and_then(Value::as_object);
-    for (collection, settings) in collections.into_iter().flatten() {
-        if check(settings)? && settings["Disabled"] != Value::Bool(true) {
-            let message = format!(
-                "Rollups and retention of time series are not carried out by this version. Remove \
-                 the policies of '{collection}', or disable them."
-            );
-            return Err(WireError::new(kind::NOT_SUPPORTED, message));
-        }
+    let (_, configuration) = databases::member(call, TIME_SERIES)?;
+    let known = configuration
+        .as_ref()
+        .and_then(|members| members["Collections"].as_object());
+    if !known.is_some_and(|known| known.keys().any(|known| is_named(known, &collection))) {
+        return Ok(Reply::empty(StatusCode::OK));
     }
-    // Names of values stay when the configuration says nothing of them.
-    let index = databases::change_member(call, TIME_SERIES, |earlier| {
-        let names = earlier.map(|earlier| &earlier["NamedValues"]);
-        if let (Some(names), None | Some(Value::Null)) = (names, configuration.get("NamedValues")) {
-            configuration.insert("NamedValues".to_owned(), names.clone());
+    change(call, |mut members| {
+        let settings = settings_of(&mut members, &collection);
+        if is_named(&name, RAW) {
+            settings.remove("RawPolicy");
         }
-        Ok(configuration.into())
+        policies_of(settings)
+            .retain(|known| !is_named(known["Name"].as_str().unwrap_or(""), &name));
+        Ok(members)
+    })
+}
+
+fn required(call: &Call, name: &str) -> Result<String, WireError> {
+    let value = call.query().filled(name);
+    let value = value.map(|value| value.into_owned());
+    value.ok_or_else(|| WireError::empty_parameter(name))
+}
+
+/// Changes the configuration, and the policies of the database with it.
+fn change(
+    call: &Call,
+    change: impl FnOnce(Map<String, Value>) -> Result<Map<String, Value>, WireError>,
+) -> Outcome {
+    let database = super::database(call)?;
+    let mut policies = SeriesPolicies::default();
+    let index = databases::change_member(call, TIME_SERIES, |earlier| {
+        let earlier = earlier.and_then(Value::as_object).cloned();
+        let configuration = read(&change(earlier.unwrap_or_default())?)?;
+        policies = configuration.rule.policies;
+        Ok(configuration.members.into())
     })?;
+    let set = database.set_series_policies(&policies);
+    set.map_err(|error| super::failure::write(&error))?;
     Ok(Reply::value(&json!({ "RaftCommandIndex": index })))
 }
 
-/// Whether the settings of a collection have a policy that would do something.
-fn check(settings: &Value) -> Result<bool, WireError> {
+fn is_named(known: &str, name: &str) -> bool {
+    known.to_lowercase() == name.to_lowercase()
+}
+
+/// The settings of a collection, which are made when there are none.
+fn settings_of<'m>(
+    members: &'m mut Map<String, Value>,
+    collection: &str,
+) -> &'m mut Map<String, Value> {
+    let collections = object_at(members, "Collections");
+    let known = collections.keys().find(|known| is_named(known, collection));
+    let spelling = known.map_or_else(|| collection.to_owned(), Clone::clone);
+    object_at(collections, &spelling)
+}
+
+fn object_at<'m>(members: &'m mut Map<String, Value>, name: &str) -> &'m mut Map<String, Value> {
+    let member = members.entry(name).or_insert(Value::Null);
+    if !member.is_object() {
+        *member = json!({});
+    }
+    member.as_object_mut().expect("made one above")
+}
+
+fn policies_of(settings: &mut Map<String, Value>) -> &mut Vec<Value> {
+    let policies = settings.entry("Policies").or_insert(Value::Null);
+    if !policies.is_array() {
+        *policies = json!([]);
+    }
+    policies.as_array_mut().expect("made one above")
+}
+
+/// Reads `{Collections, PolicyCheckFrequency, NamedValues}`.
+fn read(given: &Map<String, Value>) -> Result<Configuration, WireError> {
+    let mut members = given.clone();
+    for name in ["PolicyCheckFrequency", "NamedValues"] {
+        members.entry(name).or_insert(Value::Null);
+    }
+    let every = match &members["PolicyCheckFrequency"] {
+        Value::Null => EVERY_DEFAULT,
+        value => {
+            let span = value.as_str().and_then(parse_time_span);
+            span.filter(|span| !span.is_zero()).ok_or_else(|| {
+                let message =
+                    "'PolicyCheckFrequency' must be a time such as '00:05:00', more than 0.";
+                WireError::new(kind::ARGUMENT, message)
+            })?
+        }
+    };
+    let mut policies = SeriesPolicies::default();
+    let collections = object_at(&mut members, "Collections");
+    if collections.len() > COLLECTIONS_MAX {
+        let message = format!("At most {COLLECTIONS_MAX} collections may have policies.");
+        return Err(WireError::new(kind::ARGUMENT, message));
+    }
+    let mut names = std::collections::HashSet::new();
+    for (name, settings) in collections.iter_mut() {
+        if !names.insert(name.to_lowercase()) {
+            let message = format!("The collection '{name}' is there in two spellings.");
+            return Err(WireError::new(kind::ARGUMENT, message));
+        }
+        let (rules, shown) = read_collection(settings)?;
+        *settings = shown;
+        let says_nothing = rules.raw_retention.is_none() && rules.policies.is_empty();
+        if settings["Disabled"] != Value::Bool(true) && !says_nothing {
+            policies.collections.push((name.clone(), rules));
+        }
+    }
+    Ok(Configuration {
+        rule: SeriesRule { every, policies },
+        members,
+    })
+}
+
+/// The rules of a collection, and its settings in the form that clients read.
+fn read_collection(settings: &Value) -> Result<(SeriesRules, Value), WireError> {
     let mut policies = Vec::new();
     for policy in settings["Policies"].as_array().into_iter().flatten() {
-        policies.push(read(policy, None)?);
+        policies.push(read_policy(policy, false)?);
     }
-    policies.sort_by_key(|policy| policy.aggregation.map_or((0, 0), Span::days_at_least));
-    if let Some(raw) = settings["RawPolicy"].as_object() {
-        policies.insert(0, read(&Value::Object(raw.clone()), Some("rawpolicy"))?);
+    policies.sort_by_key(|policy| policy.aggregation.map_or((0, 0), TimeValue::days_at_least));
+    let raw = match &settings["RawPolicy"] {
+        Value::Object(_) => read_policy(&settings["RawPolicy"], true)?,
+        _ => read_policy(&json!({}), true)?,
+    };
+    if policies.len() > POLICIES_MAX {
+        let message = format!("A collection has at most {POLICIES_MAX} policies.");
+        return Err(WireError::new(kind::ARGUMENT, message));
     }
-    for pair in policies.windows(2) {
-        let [finer, coarser] = pair else {
-            continue;
-        };
+    let mut names = std::collections::HashSet::new();
+    let twice = policies
+        .iter()
+        .find(|policy| !names.insert(policy.name.to_lowercase()));
+    if let Some(policy) = twice {
+        let message = format!("There are two policies called '{}'.", policy.name);
+        return Err(WireError::new(kind::INVALID_OPERATION, message));
+    }
+    let coarser = policies.iter();
+    for (finer, coarser) in std::iter::once(&raw).chain(&policies).zip(coarser) {
         check_pair(finer, coarser)?;
     }
-    Ok(policies
-        .iter()
-        .any(|policy| policy.aggregation.is_some() || policy.retention != Span::Endless))
+    let disabled = settings["Disabled"].as_bool().unwrap_or(false);
+    let shown = json!({
+        "Disabled": disabled,
+        "Policies": policies.iter().map(Policy::to_json).collect::<Vec<_>>(),
+        "RawPolicy": raw.to_json(),
+    });
+    let rules = policies.into_iter().map(|policy| {
+        let aggregation = policy.aggregation.and_then(TimeValue::period);
+        Ok(SeriesPolicy {
+            aggregation: aggregation.ok_or_else(|| policy.needs_aggregation())?,
+            retention: policy.retention.period(),
+            name: policy.name,
+        })
+    });
+    let rules = SeriesRules {
+        raw_retention: raw.retention.period(),
+        policies: rules.collect::<Result<_, WireError>>()?,
+    };
+    Ok((rules, shown))
 }
 
 fn check_pair(finer: &Policy, coarser: &Policy) -> Result<(), WireError> {
     let Some(aggregation) = coarser.aggregation else {
-        return Ok(());
+        return Err(coarser.needs_aggregation());
     };
     let refused = |message: String| Err(WireError::new(kind::INVALID_OPERATION, message));
+    if finer.aggregation == Some(aggregation) {
+        return refused(format!(
+            "The policies '{}' and '{}' have the same aggregation time ({aggregation}).",
+            finer.name, coarser.name
+        ));
+    }
     let Some(order) = finer.retention.compare(aggregation) else {
         return refused(format!(
             "Unable to compare {} with {aggregation}, since a month might have different number \
@@ -110,113 +296,62 @@ fn check_pair(finer: &Policy, coarser: &Policy) -> Result<(), WireError> {
     }
 }
 
-fn read(policy: &Value, fixed_name: Option<&str>) -> Result<Policy, WireError> {
-    let named = fixed_name.or_else(|| policy["Name"].as_str());
-    let name = named.filter(|name| !name.is_empty()).ok_or_else(|| {
-        let message = "A policy of time series needs a 'Name'.";
-        WireError::new(kind::ARGUMENT, message.to_owned())
+fn read_policy(policy: &Value, is_raw: bool) -> Result<Policy, WireError> {
+    let named = if is_raw {
+        Some(RAW)
+    } else {
+        policy["Name"].as_str()
+    };
+    let name = named.filter(|name| (1..=NAME_BYTES_MAX).contains(&name.trim().len()));
+    let name = name.ok_or_else(|| {
+        let message =
+            format!("A policy of time series needs a 'Name' of up to {NAME_BYTES_MAX} bytes.");
+        WireError::new(kind::ARGUMENT, message)
     })?;
+    if !is_raw && is_named(name, RAW) {
+        let message = format!("'{RAW}' is the name of what is not rolled up: use 'RawPolicy'.");
+        return Err(WireError::new(kind::ARGUMENT, message));
+    }
     let span = |member: &str| match policy[member].as_object() {
-        Some(span) => Span::read(span, member, name).map(Some),
+        Some(span) => TimeValue::read(span, member, name).map(Some),
         None => Ok(None),
     };
     Ok(Policy {
-        aggregation: match fixed_name {
-            Some(_) => None,
-            None => span("AggregationTime")?,
+        aggregation: if is_raw {
+            None
+        } else {
+            span("AggregationTime")?
         },
-        retention: span("RetentionTime")?.unwrap_or(Span::Endless),
+        retention: span("RetentionTime")?.unwrap_or(TimeValue::Endless),
         name: name.to_owned(),
     })
 }
 
-impl Span {
-    /// Reads `{"Value", "Unit"}`.
-    fn read(span: &Map<String, Value>, member: &str, policy: &str) -> Result<Span, WireError> {
-        let value = span.get("Value").and_then(Value::as_i64).unwrap_or(0);
-        let unit = span.get("Unit").and_then(Value::as_str).unwrap_or("None");
-        let is_none = unit.eq_ignore_ascii_case("none");
-        if value >= ENDLESS || (is_none && value == 0) {
-            return Ok(Span::Endless);
-        }
-        match unit.to_ascii_lowercase().as_str() {
-            "second" if value > 0 => Ok(Span::Seconds(value)),
-            "month" if value > 0 => Ok(Span::Months(value)),
-            _ => Err(WireError::new(
-                kind::ARGUMENT,
-                format!(
-                    "'{member}' of the policy '{policy}' must be a number of the unit Second or \
-                     Month, more than 0."
-                ),
-            )),
-        }
+impl Policy {
+    fn needs_aggregation(&self) -> WireError {
+        let message = format!(
+            "The policy '{}' needs an 'AggregationTime' of up to 10,000 years.",
+            self.name
+        );
+        WireError::new(kind::ARGUMENT, message)
     }
 
-    /// The fewest days, then seconds, that it takes.
-    fn days_at_least(self) -> (i64, i64) {
-        match self {
-            Span::Months(months) => (months / 12 * 365 + months % 12 * 28, 0),
-            Span::Seconds(seconds) => (seconds / DAY, seconds % DAY),
-            Span::Endless => (i64::MAX, 0),
-        }
-    }
-
-    /// The order of two spans; `None` when it depends on the months.
-    fn compare(self, other: Span) -> Option<Ordering> {
-        let against = |months: i64, seconds: i64| {
-            let least = Span::Months(months).days_at_least().0 * DAY;
-            let most = (months / 12 * 366 + months % 12 * 31) * DAY;
-            match (seconds < least, seconds > most) {
-                (true, _) => Some(Ordering::Greater),
-                (_, true) => Some(Ordering::Less),
-                _ => None,
-            }
-        };
-        match (self, other) {
-            (Span::Endless, Span::Endless) => Some(Ordering::Equal),
-            (Span::Endless, _) => Some(Ordering::Greater),
-            (_, Span::Endless) => Some(Ordering::Less),
-            (Span::Months(left), Span::Months(right)) => Some(left.cmp(&right)),
-            (Span::Seconds(left), Span::Seconds(right)) => Some(left.cmp(&right)),
-            (Span::Months(months), Span::Seconds(seconds)) => against(months, seconds),
-            (Span::Seconds(seconds), Span::Months(months)) => {
-                against(months, seconds).map(Ordering::reverse)
-            }
-        }
-    }
-
-    /// Whether spans of this length fill `longer` without a rest. Every month has whole days.
-    fn divides(self, longer: Span) -> bool {
-        match (self, longer) {
-            (Span::Seconds(one), Span::Seconds(longer)) => longer % one == 0,
-            (Span::Months(one), Span::Months(longer)) => longer % one == 0,
-            (Span::Seconds(one), Span::Months(_)) => DAY % one == 0,
-            _ => false,
-        }
-    }
-}
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A unit is used when there is more than one of it; years also when there is one.
-        let (count, unit) = match *self {
-            Span::Endless => return f.write_str("no end"),
-            Span::Months(months) if months % 12 == 0 => (months / 12, "year"),
-            Span::Months(months) => (months, "month"),
-            Span::Seconds(seconds) => {
-                let units = [(DAY, "day"), (3_600, "hour"), (60, "minute")];
-                let fits = |(unit, _): &(i64, &str)| seconds > *unit && seconds % unit == 0;
-                let (unit, name) = units.into_iter().find(fits).unwrap_or((1, "second"));
-                (seconds / unit, name)
-            }
-        };
-        write!(f, "{count} {unit}{}", if count == 1 { "" } else { "s" })
+    fn to_json(&self) -> Value {
+        let none = json!({ "Value": 0, "Unit": "None" });
+        json!({
+            "Name": self.name,
+            "AggregationTime": self.aggregation.map_or(none, TimeValue::to_json),
+            "RetentionTime": self.retention.to_json(),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DAY: i64 = 86_400;
+    const ENDLESS: i64 = 2_147_483_647;
 
     fn seconds(value: i64) -> Value {
         json!({ "Value": value, "Unit": "Second" })
@@ -232,7 +367,7 @@ mod tests {
 
     fn refused(raw: Value, policies: &[Value]) -> String {
         let settings = json!({ "Policies": policies, "RawPolicy": { "RetentionTime": raw } });
-        check(&settings).unwrap_err().message
+        read_collection(&settings).unwrap_err().message
     }
 
     #[test]
@@ -251,16 +386,62 @@ mod tests {
              time of 'By27' (27 days) without a remainder."
         );
         let hourly = policy("H", seconds(3_600), months(1));
+        let twice = [hourly.clone(), policy("h", seconds(7_200), months(1))];
+        assert!(refused(months(1), &twice).contains("two policies called 'h'"));
+        let same = [hourly.clone(), policy("I", seconds(3_600), months(1))];
+        assert!(refused(months(1), &same).contains("same aggregation time"));
         assert!(refused(seconds(60), &[hourly]).contains("'60 seconds' but should"));
         assert!(refused(seconds(-1), &[]).contains("more than 0"));
+        for wrong in [
+            policy("", seconds(1), seconds(1)),
+            policy("rawPolicy", seconds(1), seconds(1)),
+            policy("P", Value::Null, seconds(1)),
+            policy("P", months(ENDLESS - 1), seconds(1)),
+            policy("P", seconds(0), seconds(1)),
+        ] {
+            assert!(
+                !refused(json!({}), std::slice::from_ref(&wrong)).is_empty(),
+                "{wrong}"
+            );
+        }
     }
 
     #[test]
-    fn what_does_nothing_is_no_policy() {
-        let endless = json!({ "RetentionTime": { "Value": ENDLESS, "Unit": "None" } });
-        assert!(!check(&json!({ "Policies": [], "RawPolicy": endless })).unwrap());
-        assert!(!check(&json!({ "Policies": null, "RawPolicy": null })).unwrap());
-        let day = policy("D", seconds(DAY), months(1));
-        assert!(check(&json!({ "Policies": [day], "RawPolicy": null })).unwrap());
+    fn a_configuration_is_kept_in_order_and_whole() {
+        let day = policy("ByDay", seconds(DAY), months(1));
+        let hour = policy(
+            "ByHour",
+            seconds(3_600),
+            json!({ "Value": ENDLESS, "Unit": "None" }),
+        );
+        let given = json!({
+            "Collections": {
+                "Users": { "Policies": [day, hour] },
+                "Orders": { "Disabled": true, "Policies": [day] },
+                "Cars": { "Disabled": false, "Policies": null, "RawPolicy": null },
+            },
+            "PolicyCheckFrequency": "00:00:01.5",
+        });
+        let read = read(given.as_object().unwrap()).unwrap();
+        assert_eq!(read.rule.every, Duration::from_millis(1_500));
+        let users = &read.members["Collections"]["Users"];
+        assert_eq!(users["Policies"], json!([hour, day]));
+        assert_eq!(users["RawPolicy"]["Name"], RAW);
+        assert_eq!(users["RawPolicy"]["RetentionTime"]["Value"], ENDLESS);
+        assert!(read.members["NamedValues"].is_null());
+        let [(name, rules)] = &read.rule.policies.collections[..] else {
+            panic!("{:?}", read.rule.policies);
+        };
+        assert_eq!((&**name, rules.raw_retention), ("Users", None));
+        let names: Vec<_> = rules.policies.iter().map(|policy| &*policy.name).collect();
+        assert_eq!(names, ["ByHour", "ByDay"]);
+        assert_eq!(rules.policies[0].retention, None);
+        for wrong in [
+            json!({ "PolicyCheckFrequency": "00:00:00" }),
+            json!({ "PolicyCheckFrequency": 5 }),
+            json!({ "Collections": { "a": {}, "A": {} } }),
+        ] {
+            assert!(super::read(wrong.as_object().unwrap()).is_err(), "{wrong}");
+        }
     }
 }

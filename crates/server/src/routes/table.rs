@@ -302,6 +302,10 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Write NoBody Data Audited "Fills an empty database with data to try things out";
     Post "/databases/*/admin/timeseries/config" Blocking(series_policies::put)
         ValidUser Admin Json Admin Audited "Sets settings of time series";
+    Put "/databases/*/admin/timeseries/policy" Blocking(series_policies::put_policy)
+        ValidUser Admin Json Admin Audited "Adds or replaces a policy of time series";
+    Delete "/databases/*/admin/timeseries/policy" Blocking(series_policies::delete_policy)
+        ValidUser Admin NoBody Admin Audited "Removes a policy of time series";
     Post "/databases/*/timeseries/names/config" Blocking(settings::name_values)
         ValidUser Admin Json Admin Audited "Names the values of a time series";
     Put "/databases/*/subscriptions" Blocking(subscriptions::put)
