@@ -10,6 +10,7 @@ import scenarios.cluster_wide  # noqa: F401
 import scenarios.databases  # noqa: F401
 import scenarios.notifications  # noqa: F401
 import scenarios.queries  # noqa: F401
+import scenarios.series_policies  # noqa: F401
 import scenarios.sessions  # noqa: F401
 import scenarios.streams  # noqa: F401
 import scenarios.subscriptions  # noqa: F401
