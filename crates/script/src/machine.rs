@@ -54,7 +54,6 @@ const HOST_FUNCTIONS: &[&str] = &[
     "loadAttachments",
     "spatial.distance",
     "timeSeriesNamesFor",
-    "timeseries",
 ];
 
 /// What a run is to leave.

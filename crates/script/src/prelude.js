@@ -109,6 +109,17 @@
       return ask('put', [id, value, changeVector]);
     },
     del: (id, changeVector) => ask('del', [idOf(id), changeVector]),
+    timeseries: (owner, name) => {
+      const call = (verb, ...values) => ask('timeseries.' + verb, [idOf(owner), name, ...values]);
+      return {
+        append: (at, values, tag) => call('append', at, values, tag),
+        // Without a time it is now.
+        increment: (...parts) => call('increment', ...(parts.length > 1 ? parts : [null, ...parts])),
+        delete: (from, to) => call('delete', from, to),
+        get: (from, to) => call('get', from, to),
+        getStats: () => call('getStats'),
+      };
+    },
     output,
     console: { log: output },
     startsWith: (text, start) => typeof text === 'string' && text.startsWith(start),

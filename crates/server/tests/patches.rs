@@ -368,3 +368,62 @@ fn scripts_count_and_read_values_of_compare_exchange() {
         "{nodes:?}"
     );
 }
+
+#[test]
+fn scripts_change_and_read_time_series() {
+    let (_server, mut connection) = start();
+    let script = "const heart = timeseries(this, 'Heart');
+        heart.append('2024-05-01T10:00:00Z', 60, 'watch');
+        heart.append(new Date(Date.UTC(2024, 4, 1, 11)), [70, 0.5]);
+        heart.append('2024-05-01T12:00:00.0000000Z', [80]);
+        timeseries('a/1', 'INC:Steps').increment('2024-05-01T10:00:00Z', [2]);
+        timeseries('a/1', 'INC:Steps').increment(1714557600000, 3);
+        heart.delete('2024-05-01T11:30:00Z');
+        this.All = heart.get();
+        this.Part = heart.get('2024-05-01T10:30:00Z', '2024-05-01T12:00:00Z').length;
+        this.Stats = heart.getStats(); this.Steps = timeseries(this, 'inc:steps').get()[0].Values;
+        timeseries(this, 'Gone').append('2024-05-01T10:00:00Z', 1);
+        timeseries(this, 'Gone').delete()";
+    let answer = patch(&mut connection, "a/1", script);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let document = load(&mut connection, "a/1");
+    let entry = |hour: u32, tag: Value, values: Value| {
+        let at = format!("2024-05-01T{hour}:00:00.0000000Z");
+        json!({ "Timestamp": at, "Tag": tag, "Values": values, "IsRollup": false })
+    };
+    let first = entry(10, "watch".into(), json!([60]));
+    let second = entry(11, Value::Null, json!([70, 0.5]));
+    assert_eq!(document["All"], json!([first, second]));
+    assert_eq!(
+        (&document["Part"], &document["Steps"]),
+        (&json!(1), &json!([5]))
+    );
+    assert_eq!(document["Stats"]["Count"], 2);
+    assert_eq!(document["Stats"]["End"], second["Timestamp"]);
+    let stored = connection.get(&format!("{DOCS}a/1")).json();
+    let names = &stored["Results"][0]["@metadata"]["@timeseries"];
+    assert_eq!(names, &json!(["Heart", "INC:Steps"]));
+    for (script, why) in [
+        (
+            "timeseries(this, 'Heart').append('now', 1)",
+            "is not a time",
+        ),
+        (
+            "timeseries(this, 'Heart').append('2024-05-01T10:00:00Z', 'x')",
+            "are numbers",
+        ),
+        ("timeseries(this).get()", "needs a name"),
+        (
+            "timeseries('zz/1', 'Heart').append('2024-05-01T10:00:00Z', 1)",
+            "zz/1",
+        ),
+        (
+            "timeseries(this, 'Heart@ByHour').append('2024-05-01T10:00:00Z', 1)",
+            "rolled up",
+        ),
+    ] {
+        let answer = patch(&mut connection, "a/1", script);
+        assert!(answer.status >= 400, "{script}");
+        assert!(answer.text().contains(why), "{script}: {}", answer.text());
+    }
+}

@@ -1,10 +1,10 @@
 //! The trees of a database and the one way to change them.
 //!
 //! `trees` names them, `state` and `collections` are what is kept beside documents, `apply`
-//! carries out prepared changes, `patch` scripts, `beside` keeps what a document has beside its
-//! body (`attachments`, `counters`, `series`), `rollup` carries out policies of series and `series_due`
-//! keeps what they ask for, `revisions` keeps earlier states, `exchange` is
-//! compare-exchange, `identities` counts for `prefix|` ids.
+//! carries out prepared changes, `patch` and `patch_series` scripts, `beside` keeps what a document
+//! has beside its body (`attachments`, `counters`, `series`), `rollup` and `retention` carry out
+//! policies of series, `series_due` keeps what these ask for, `revisions` keeps earlier states,
+//! `exchange` is compare-exchange, `identities` counts for `prefix|` ids.
 //!
 //! Invariants (each transaction leaves them true):
 //! - Every document has one entry in `documents`, `document_ids`, `document_etags` and in the
@@ -20,6 +20,7 @@ mod due;
 mod exchange;
 mod identities;
 mod patch;
+mod patch_series;
 mod retention;
 mod revisions;
 mod rollup;

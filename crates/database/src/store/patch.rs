@@ -19,6 +19,7 @@ use jackdaw_script::{
 
 use super::apply::{Put, Writer};
 use super::identities::next_identity;
+use super::patch_series;
 use crate::command::{CommandResult, CounterAction, CounterOperation};
 use crate::error::WriteError;
 use crate::json_patch;
@@ -37,7 +38,7 @@ const SCRIPTS_KEPT: usize = 16;
 /// Documents a script may ask for, store or delete.
 const DOCUMENTS_MAX: usize = 1_024;
 
-/// Functions of scripts that are answered.
+/// Functions of scripts that are answered, beside those of time series.
 const SERVED: &[&str] = &[
     "load",
     "put",
@@ -395,15 +396,19 @@ impl Host for PatchHost<'_, '_> {
     fn call(&mut self, function: &str, arguments: Array<'_>) -> Result<Vec<u8>, HostError> {
         let text = |slot: usize| arguments.get(slot).and_then(|value| value.as_str());
         let id = text(0).filter(|id| !id.is_empty());
-        if !SERVED.contains(&function) {
+        if !SERVED.contains(&function) && !patch_series::FUNCTIONS.contains(&function) {
             return Err(HostError::unserved(function));
         }
         self.documents_left = self.documents_left.checked_sub(1).ok_or_else(|| {
             HostError::Refused(format!(
-                "A script may ask for documents, counters and values {DOCUMENTS_MAX} times"
+                "A script may ask for documents, counters, time series and values \
+                 {DOCUMENTS_MAX} times"
             ))
         })?;
         let id = id.ok_or_else(|| HostError::Refused(format!("{function}() needs an id")))?;
+        if patch_series::FUNCTIONS.contains(&function) {
+            return patch_series::call(self.writer, function, id, arguments);
+        }
         match function {
             "load" => self.load(id),
             "put" => {
@@ -529,7 +534,7 @@ impl PatchHost<'_, '_> {
 }
 
 /// Whatever the transaction says ends the run: what it did so far is taken back with the batch.
-fn host_error(error: WriteError) -> HostError {
+pub(super) fn host_error(error: WriteError) -> HostError {
     HostError::Failed(Box::new(error))
 }
 
