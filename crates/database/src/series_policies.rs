@@ -168,21 +168,21 @@ fn read_period(value: Value<'_>) -> Option<Option<Period>> {
     }
 }
 
-/// When the policies of a database were last looked at since it was opened.
+/// When all that the policies of a database asked for was last done since it was opened.
 #[derive(Debug, Default)]
 pub(crate) struct SeriesClock(Mutex<Option<UnixTicks>>);
 
 impl SeriesClock {
-    /// Whether it is time to look again; notes that it is done then.
+    /// Whether it is time to look again.
     fn is_time(&self, every: Duration, now: UnixTicks) -> bool {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let every = i64::try_from(every.as_nanos() / 100).unwrap_or(i64::MAX);
         // A clock that was set back must not keep it from happening.
-        let is_time = last.is_none_or(|last| now < last || now.0 - last.0 >= every);
-        if is_time {
-            *last = Some(now);
-        }
-        is_time
+        last.is_none_or(|last| now < last || now.0 - last.0 >= every)
+    }
+
+    fn note_done(&self, at: UnixTicks) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
     }
 }
 
@@ -207,7 +207,8 @@ impl Database {
     /// Rolls up and deletes what is due, if `every` has passed since that was last done; gives how
     /// many spans and entries that were. A span is due when it is over, an entry when it is older
     /// than its policy keeps it. Each transaction reads about 200,000 entries at most, unless one
-    /// span has more, and changes 16 MiB of pages; before each, `may_go_on` is asked.
+    /// span has more, and changes 16 MiB of pages; before each, `may_go_on` is asked. What was
+    /// broken off goes on with the next call, whatever `every` says.
     ///
     /// # Errors
     /// See [`WriteError`]; what was done before stays.
@@ -220,11 +221,17 @@ impl Database {
         if !self.series_clock().is_time(every, now) {
             return Ok(0);
         }
-        let now = now.0.div_euclid(TICKS_PER_MILLISECOND);
+        let until = now.0.div_euclid(TICKS_PER_MILLISECOND);
         let mut total = 0;
-        while may_go_on() && self.read()?.has_due_series(now)? {
-            total += self.run(move |transaction, core| carry_out_series(transaction, core, now))?;
+        while self.read()?.has_due_series(until)? {
+            if !may_go_on() {
+                return Ok(total);
+            }
+            let carry_out =
+                move |transaction: &mut _, core: &_| carry_out_series(transaction, core, until);
+            total += self.run(carry_out)?;
         }
+        self.series_clock().note_done(now);
         Ok(total)
     }
 }

@@ -5,7 +5,7 @@
 //! in them. A failure is logged and tried again the next time.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jackdaw_database::Database;
 
@@ -16,6 +16,10 @@ use crate::shared::Shared;
 const PERIOD: Duration = Duration::from_secs(60);
 /// How long a deletion is remembered at least: longer than any query runs.
 const TOMBSTONE_AGE: Duration = Duration::from_secs(600);
+
+/// How long one database rolls time series up before others have their turn; it goes on with the
+/// next round.
+const SERIES_TIME: Duration = Duration::from_secs(2);
 
 /// Time between two looks at what is due; how often it is done is up to each database.
 const DUE_PERIOD: Duration = Duration::from_secs(1);
@@ -66,10 +70,14 @@ fn carry_out_series(shared: &Shared, name: &str, database: &Database, record: &s
     let Some(rule) = series_rule(record) else {
         return;
     };
+    let begun = Instant::now();
     let may_go_on = || {
         let entry = shared.databases.entry(name);
         let is_same = entry.is_some_and(|entry| series_rule(&entry.record).as_ref() == Some(&rule));
-        is_same && !shared.is_disabled(name) && !*shared.stopping.borrow()
+        begun.elapsed() < SERIES_TIME
+            && is_same
+            && !shared.is_disabled(name)
+            && !*shared.stopping.borrow()
     };
     let set = database.set_series_policies(&rule.policies);
     let done = set.and_then(|()| database.carry_out_series_policies(rule.every, &may_go_on));

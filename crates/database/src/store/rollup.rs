@@ -12,7 +12,7 @@
 //!
 //! Invariants:
 //! - Every appended entry counts once in each policy of its chain whose span is over.
-//! - Values of entries are finite or infinite numbers, never NaN.
+//! - Sums are finite, so that no value becomes NaN.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -57,7 +57,7 @@ impl Summary {
     }
 
     fn add_at(&mut self, position: usize, later: Parts) {
-        let [first, last, min, max, sum, count] = later;
+        let [_, last, min, max, sum, count] = later;
         if self.0.len() <= position {
             self.0.resize(position + 1, [0.0; PARTS]);
         }
@@ -70,7 +70,6 @@ impl Summary {
             into[4] = finite(sum);
             return;
         }
-        debug_assert!(!first.is_nan(), "NaN is not stored");
         into[1] = last;
         into[2] = into[2].min(min);
         into[3] = into[3].max(max);
