@@ -189,6 +189,7 @@ fn read(given: &Map<String, Value>) -> Result<Configuration, WireError> {
         }
     };
     let mut policies = SeriesPolicies::default();
+    member(given, "Collections", Value::as_object, "an object")?;
     let collections = object_at(&mut members, "Collections");
     if collections.len() > COLLECTIONS_MAX {
         let message = format!("At most {COLLECTIONS_MAX} collections may have policies.");
@@ -200,7 +201,8 @@ fn read(given: &Map<String, Value>) -> Result<Configuration, WireError> {
             let message = format!("The collection '{name}' is there in two spellings.");
             return Err(WireError::new(kind::ARGUMENT, message));
         }
-        let (rules, shown) = read_collection(settings)?;
+        let what = || not(name, "an object of 'Policies', 'RawPolicy' and 'Disabled'");
+        let (rules, shown) = read_collection(settings.as_object().ok_or_else(what)?)?;
         *settings = shown;
         let says_nothing = rules.raw_retention.is_none() && rules.policies.is_empty();
         if settings["Disabled"] != Value::Bool(true) && !says_nothing {
@@ -213,17 +215,37 @@ fn read(given: &Map<String, Value>) -> Result<Configuration, WireError> {
     })
 }
 
+/// A member, `None` when it is missing or null; refused when it is not what `what` says.
+fn member<'v, T>(
+    members: &'v Map<String, Value>,
+    name: &str,
+    read: impl FnOnce(&'v Value) -> Option<T>,
+    what: &str,
+) -> Result<Option<T>, WireError> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => read(value).map(Some).ok_or_else(|| not(name, what)),
+    }
+}
+
+fn not(name: &str, what: &str) -> WireError {
+    WireError::new(kind::ARGUMENT, format!("'{name}' must be {what}."))
+}
+
 /// The rules of a collection, and its settings in the form that clients read.
-fn read_collection(settings: &Value) -> Result<(SeriesRules, Value), WireError> {
+fn read_collection(settings: &Map<String, Value>) -> Result<(SeriesRules, Value), WireError> {
     let mut policies = Vec::new();
-    for policy in settings["Policies"].as_array().into_iter().flatten() {
+    let given = member(settings, "Policies", Value::as_array, "a list of policies")?;
+    for policy in given.into_iter().flatten() {
+        let policy = policy.as_object();
+        let policy = policy.ok_or_else(|| not("Policies", "a list of objects"))?;
         policies.push(read_policy(policy, false)?);
     }
     policies.sort_by_key(|policy| policy.aggregation.map_or((0, 0), TimeValue::days_at_least));
-    let raw = match &settings["RawPolicy"] {
-        Value::Object(_) => read_policy(&settings["RawPolicy"], true)?,
-        _ => read_policy(&json!({}), true)?,
-    };
+    let raw = member(settings, "RawPolicy", Value::as_object, "an object")?;
+    let raw = read_policy(raw.unwrap_or(&Map::new()), true)?;
+    let disabled = member(settings, "Disabled", Value::as_bool, "true or false")?;
+    let disabled = disabled.unwrap_or(false);
     if policies.len() > POLICIES_MAX {
         let message = format!("A collection has at most {POLICIES_MAX} policies.");
         return Err(WireError::new(kind::ARGUMENT, message));
@@ -240,7 +262,6 @@ fn read_collection(settings: &Value) -> Result<(SeriesRules, Value), WireError> 
     for (finer, coarser) in std::iter::once(&raw).chain(&policies).zip(coarser) {
         check_pair(finer, coarser)?;
     }
-    let disabled = settings["Disabled"].as_bool().unwrap_or(false);
     let shown = json!({
         "Disabled": disabled,
         "Policies": policies.iter().map(Policy::to_json).collect::<Vec<_>>(),
@@ -296,12 +317,9 @@ fn check_pair(finer: &Policy, coarser: &Policy) -> Result<(), WireError> {
     }
 }
 
-fn read_policy(policy: &Value, is_raw: bool) -> Result<Policy, WireError> {
-    let named = if is_raw {
-        Some(RAW)
-    } else {
-        policy["Name"].as_str()
-    };
+fn read_policy(policy: &Map<String, Value>, is_raw: bool) -> Result<Policy, WireError> {
+    let named = member(policy, "Name", Value::as_str, "text")?;
+    let named = if is_raw { Some(RAW) } else { named };
     let name = named.filter(|name| (1..=NAME_BYTES_MAX).contains(&name.trim().len()));
     let name = name.ok_or_else(|| {
         let message =
@@ -312,9 +330,10 @@ fn read_policy(policy: &Value, is_raw: bool) -> Result<Policy, WireError> {
         let message = format!("'{RAW}' is the name of what is not rolled up: use 'RawPolicy'.");
         return Err(WireError::new(kind::ARGUMENT, message));
     }
-    let span = |member: &str| match policy[member].as_object() {
-        Some(span) => TimeValue::read(span, member, name).map(Some),
-        None => Ok(None),
+    let span = |of: &str| {
+        let what = "an object of 'Value' and 'Unit'";
+        let span = member(policy, of, Value::as_object, what)?;
+        span.map(|span| TimeValue::read(span, of, name)).transpose()
     };
     Ok(Policy {
         aggregation: if is_raw {
@@ -367,7 +386,9 @@ mod tests {
 
     fn refused(raw: Value, policies: &[Value]) -> String {
         let settings = json!({ "Policies": policies, "RawPolicy": { "RetentionTime": raw } });
-        read_collection(&settings).unwrap_err().message
+        read_collection(settings.as_object().unwrap())
+            .unwrap_err()
+            .message
     }
 
     #[test]
@@ -440,6 +461,14 @@ mod tests {
             json!({ "PolicyCheckFrequency": "00:00:00" }),
             json!({ "PolicyCheckFrequency": 5 }),
             json!({ "Collections": { "a": {}, "A": {} } }),
+            json!({ "Collections": [] }),
+            json!({ "Collections": { "a": 1 } }),
+            json!({ "Collections": { "a": { "Disabled": "no" } } }),
+            json!({ "Collections": { "a": { "Policies": {} } } }),
+            json!({ "Collections": { "a": { "Policies": [1] } } }),
+            json!({ "Collections": { "a": { "RawPolicy": [] } } }),
+            json!({ "Collections": { "a": { "RawPolicy": { "RetentionTime": 5 } } } }),
+            json!({ "Collections": { "a": { "RawPolicy": { "RetentionTime": { "Unit": 5 } } } } }),
         ] {
             assert!(super::read(wrong.as_object().unwrap()).is_err(), "{wrong}");
         }

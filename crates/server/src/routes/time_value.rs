@@ -30,15 +30,18 @@ impl TimeValue {
         member: &str,
         policy: &str,
     ) -> Result<TimeValue, WireError> {
-        let value = span.get("Value").and_then(Value::as_i64).unwrap_or(0);
-        let unit = span.get("Unit").and_then(Value::as_str).unwrap_or("None");
-        let is_none = unit.eq_ignore_ascii_case("none");
-        if value >= ENDLESS || (is_none && value == 0) {
-            return Ok(TimeValue::Endless);
-        }
-        match unit.to_ascii_lowercase().as_str() {
-            "second" if value > 0 => Ok(TimeValue::Seconds(value)),
-            "month" if value > 0 => Ok(TimeValue::Months(value)),
+        let value = match span.get("Value") {
+            None | Some(Value::Null) => Some(0),
+            Some(value) => value.as_i64(),
+        };
+        let unit = match span.get("Unit") {
+            None | Some(Value::Null) => "none",
+            Some(unit) => unit.as_str().unwrap_or(""),
+        };
+        match (unit.to_ascii_lowercase().as_str(), value) {
+            ("none", Some(0)) | (_, Some(ENDLESS..)) => Ok(TimeValue::Endless),
+            ("second", Some(value @ 1..)) => Ok(TimeValue::Seconds(value)),
+            ("month", Some(value @ 1..)) => Ok(TimeValue::Months(value)),
             _ => Err(WireError::new(
                 kind::ARGUMENT,
                 format!(

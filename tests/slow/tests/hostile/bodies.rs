@@ -95,6 +95,11 @@ fn right_bodies() -> Vec<(&'static str, Value)> {
             "RawPolicy": { "RetentionTime": { "Value": 1, "Unit": "Month" } } } } }),
         ),
         (
+            "/timeseries/policy",
+            json!({ "Name": "p", "AggregationTime": { "Value": 1, "Unit": "Second" },
+            "RetentionTime": { "Value": 1, "Unit": "Month" } }),
+        ),
+        (
             "/names/config",
             json!({ "Collection": "As", "TimeSeries": "s", "ValueNames": ["a"],
             "Update": true }),
@@ -197,7 +202,7 @@ pub(crate) fn wrong_types(routes: &[(String, String)]) -> Vec<Input> {
             continue;
         }
         let path = pattern.replace("{database}", "db1").replace("{path}", "x");
-        let path = format!("{path}?id=as/1&name=n&key=k&index=0&task=1");
+        let path = format!("{path}?id=as/1&name=n&key=k&index=0&task=1&collection=As");
         let mut bodies: Vec<Value> = wrong_values();
         for (_, body) in right.iter().filter(|(end, _)| pattern.ends_with(end)) {
             for value in wrong_values() {
