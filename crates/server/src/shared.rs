@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::auth::{Attempts, Gate, Guard, Principal, SecurityError};
 use crate::config::ServerConfig;
-use crate::http::{Admission, BodyMemory, Tls};
+use crate::http::{Admission, BodyMemory, QuickReads, Tls};
 use crate::live::Live;
 use crate::router::Router;
 use crate::routes::{self, Operations, Row};
@@ -37,6 +37,7 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<Tls>,
     pub(crate) attempts: Attempts,
     pub(crate) admission: Admission,
+    pub(crate) quick_reads: QuickReads,
     pub(crate) bodies: BodyMemory,
     /// Memory of what web sockets watch, as much as that of bodies, which it must not take.
     pub(crate) watched: BodyMemory,
@@ -91,6 +92,7 @@ impl Shared {
             tls,
             attempts: Attempts::default(),
             admission,
+            quick_reads: QuickReads::default(),
             bodies,
             watched,
             guard: RwLock::new(Arc::new(guard)),

@@ -1,8 +1,8 @@
 //! Writing an answer of unknown size from a blocking thread: short ones leave whole, long ones in
 //! pieces while the rest is still being made.
 //!
-//! Used by handlers of kind `Streaming` (documents, queries, exports). The handler appends to
-//! [`ChunkWriter::buffer`] and calls [`ChunkWriter::checkpoint`] after each row.
+//! Used by handlers of kind `Streaming` (documents, queries, exports) and `Quick`. The handler
+//! appends to [`ChunkWriter::buffer`] and calls [`ChunkWriter::checkpoint`] after each row.
 //!
 //! Invariants:
 //! - Memory is bounded: a piece is sent when it has `PIECE_BYTES`, and at most `PIECES_AHEAD` wait.
@@ -24,6 +24,8 @@ use crate::wire::{WireError, kind};
 
 /// Size of a piece. Answers below it, which is nearly all of them, go out with their length.
 const PIECE_BYTES: usize = 256 << 10;
+/// Longest answer that is made on the task of a connection.
+const SHORT_BYTES_MAX: usize = 64 << 10;
 /// Pieces made ahead of the client.
 const PIECES_AHEAD: usize = 4;
 
@@ -45,6 +47,18 @@ pub(crate) struct ChunkWriter {
     /// Status and headers; may be changed until the first piece has left. A head with a body of its
     /// own, or with none, is the whole answer: what is in the buffer is dropped.
     pub(crate) head: Reply,
+    way: Way,
+}
+
+/// Where an answer goes.
+enum Way {
+    /// Nowhere before it is whole; it ends when it gets long.
+    Short { is_over: bool },
+    /// To whoever waits for it, in pieces when it is long.
+    Away(Away),
+}
+
+struct Away {
     answer: Option<oneshot::Sender<Outcome>>,
     pieces: Option<mpsc::Sender<Result<Bytes, BrokenStream>>>,
     runtime: Handle,
@@ -55,15 +69,26 @@ impl ChunkWriter {
     /// A writer whose answer arrives at the receiver. Must be made inside the runtime.
     pub(super) fn new(stall: Duration) -> (ChunkWriter, oneshot::Receiver<Outcome>) {
         let (answer, outcome) = oneshot::channel();
-        let writer = ChunkWriter {
-            buffer: Vec::new(),
-            head: Reply::json(hyper::StatusCode::OK, Vec::new()),
+        let away = Away {
             answer: Some(answer),
             pieces: None,
             runtime: Handle::current(),
             stall,
         };
-        (writer, outcome)
+        (ChunkWriter::going(Way::Away(away)), outcome)
+    }
+
+    /// A writer of an answer that is made on the task of a connection, and must not get long.
+    pub(super) fn short() -> ChunkWriter {
+        ChunkWriter::going(Way::Short { is_over: false })
+    }
+
+    fn going(way: Way) -> ChunkWriter {
+        ChunkWriter {
+            buffer: Vec::new(),
+            head: Reply::json(hyper::StatusCode::OK, Vec::new()),
+            way,
+        }
     }
 
     /// Adds a header, unless the head has left already.
@@ -74,23 +99,65 @@ impl ChunkWriter {
 
     /// Sends what has gathered when it fills a piece. Call it after each row.
     pub(crate) fn checkpoint(&mut self) -> Result<(), ClientGone> {
-        if self.buffer.len() < PIECE_BYTES {
-            Ok(())
-        } else {
-            self.send()
+        self.announce(0)
+    }
+
+    /// As [`ChunkWriter::checkpoint`], in front of a row of about so many bytes.
+    pub(crate) fn announce(&mut self, bytes: usize) -> Result<(), ClientGone> {
+        let len = self.buffer.len();
+        match &mut self.way {
+            Way::Short { is_over } if len + bytes > SHORT_BYTES_MAX => {
+                *is_over = true;
+                Err(ClientGone)
+            }
+            Way::Away(away) if len >= PIECE_BYTES => {
+                away.send(&mut self.head, std::mem::take(&mut self.buffer))
+            }
+            _ => Ok(()),
         }
     }
 
-    fn send(&mut self) -> Result<(), ClientGone> {
+    /// Ends the answer with what the handler returned.
+    pub(super) fn finish(self, result: Result<(), WireError>) {
+        let ChunkWriter { buffer, head, way } = self;
+        let Way::Away(mut away) = way else {
+            return;
+        };
+        match (away.answer.take(), result) {
+            (Some(answer), result) => drop(answer.send(result.map(|()| whole(head, buffer)))),
+            (None, Ok(())) if buffer.is_empty() => {}
+            (None, Ok(())) => drop(away.push(Ok(Bytes::from(buffer)))),
+            (None, Err(_)) => drop(away.push(Err(BrokenStream))),
+        }
+    }
+
+    /// The whole answer of a [`ChunkWriter::short`]; `None` when it got long.
+    pub(super) fn into_outcome(self, result: Result<(), WireError>) -> Option<Outcome> {
+        match self.way {
+            Way::Short { is_over: true } => None,
+            _ => Some(result.map(|()| whole(self.head, self.buffer))),
+        }
+    }
+}
+
+/// The head with what has gathered as its body, unless it has one of its own or is to have none.
+fn whole(mut head: Reply, gathered: Vec<u8>) -> Reply {
+    if matches!(&head.body, ReplyBody::Whole(body) if body.is_empty()) {
+        head.body = ReplyBody::Whole(Bytes::from(gathered));
+    }
+    head
+}
+
+impl Away {
+    fn send(&mut self, head: &mut Reply, piece: Vec<u8>) -> Result<(), ClientGone> {
         if let Some(answer) = self.answer.take() {
             let (pieces, receiver) = mpsc::channel(PIECES_AHEAD);
-            let mut head = std::mem::replace(&mut self.head, Reply::empty(hyper::StatusCode::OK));
+            let mut head = std::mem::replace(head, Reply::empty(hyper::StatusCode::OK));
             head.body = ReplyBody::Pieces(receiver);
             answer.send(Ok(head)).map_err(|_| ClientGone)?;
             self.pieces = Some(pieces);
         }
-        let piece = Bytes::from(std::mem::take(&mut self.buffer));
-        self.push(Ok(piece))
+        self.push(Ok(Bytes::from(piece)))
     }
 
     fn push(&mut self, piece: Result<Bytes, BrokenStream>) -> Result<(), ClientGone> {
@@ -103,26 +170,56 @@ impl ChunkWriter {
             .map_err(|_| ClientGone)?
             .map_err(|_| ClientGone)
     }
+}
 
-    /// Ends the answer with what the handler returned.
-    pub(super) fn finish(mut self, result: Result<(), WireError>) {
-        match (self.answer.take(), result) {
-            (Some(answer), Err(error)) => drop(answer.send(Err(error))),
-            (Some(answer), Ok(())) => {
-                let mut head =
-                    std::mem::replace(&mut self.head, Reply::empty(hyper::StatusCode::OK));
-                if matches!(&head.body, ReplyBody::Whole(body) if body.is_empty()) {
-                    head.body = ReplyBody::Whole(Bytes::from(std::mem::take(&mut self.buffer)));
-                }
-                drop(answer.send(Ok(head)));
-            }
-            (None, Ok(())) => {
-                let last = Bytes::from(std::mem::take(&mut self.buffer));
-                if !last.is_empty() {
-                    drop(self.push(Ok(last)));
-                }
-            }
-            (None, Err(_)) => drop(self.push(Err(BrokenStream))),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(writer: &mut ChunkWriter, rows: usize, row_bytes: usize) -> Result<(), WireError> {
+        for _ in 0..rows {
+            writer.announce(row_bytes)?;
+            writer.buffer.resize(writer.buffer.len() + row_bytes, b'x');
+            writer.checkpoint()?;
         }
+        Ok(())
+    }
+
+    #[test]
+    fn what_gets_long_is_not_made_on_the_task_of_a_connection() {
+        for (rows, row_bytes, is_short) in [
+            (1, 100, true),
+            (2, SHORT_BYTES_MAX / 2, true),
+            (3, SHORT_BYTES_MAX / 2, false),
+            (1, SHORT_BYTES_MAX + 1, false),
+        ] {
+            let mut writer = ChunkWriter::short();
+            let result = write(&mut writer, rows, row_bytes);
+            match writer.into_outcome(result) {
+                Some(Ok(Reply {
+                    body: ReplyBody::Whole(body),
+                    ..
+                })) => {
+                    assert!(is_short);
+                    assert_eq!(body.len(), rows * row_bytes);
+                }
+                Some(other) => panic!("{other:?}"),
+                None => assert!(!is_short),
+            }
+        }
+    }
+
+    #[test]
+    fn long_answers_arrive_in_pieces_and_whole() {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let bytes = runtime.block_on(async {
+            let (mut writer, outcome) = ChunkWriter::new(Duration::from_secs(10));
+            tokio::task::spawn_blocking(move || {
+                let result = write(&mut writer, 9, PIECE_BYTES / 2 + 1);
+                writer.finish(result);
+            });
+            outcome.await.unwrap().unwrap().body.collect().await
+        });
+        assert_eq!(bytes.unwrap().len(), 9 * (PIECE_BYTES / 2 + 1));
     }
 }

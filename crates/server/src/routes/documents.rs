@@ -16,11 +16,28 @@ use jackdaw_database::{
 use jackdaw_document::{Path, Value, write_object, write_string};
 
 use super::{compare_exchange, counters, failure, input, revisions, series, writing};
-use crate::http::{Call, ChunkWriter, Outcome, Pending, Reply};
+use crate::http::{Call, ChunkWriter, Outcome, Pending, Quick, Reply};
 use crate::wire::{QueryString, WireError, kind};
 
+/// More ids than this are no short read.
+const SHORT_IDS_MAX: usize = 4;
+
 /// `GET /databases/*/docs`
-pub(super) fn get(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
+pub(super) const GET: Quick = Quick {
+    is_short,
+    write: get,
+};
+
+/// Some documents by id and nothing beside them.
+fn is_short(call: &Call) -> bool {
+    let query = call.query();
+    let count = query.all("id").take(SHORT_IDS_MAX + 1).count();
+    (1..=SHORT_IDS_MAX).contains(&count)
+        && Includes::read(query).is_ok_and(|includes| includes.is_empty())
+        && call.shared.databases.get_open(&call.part(0)).is_some()
+}
+
+fn get(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let query = call.query();
     if query.has("id") {
         let ids: Vec<String> = query.all("id").map(|id| id.into_owned()).collect();
@@ -77,6 +94,7 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
         if slot > 0 {
             out.buffer.push(b',');
         }
+        out.announce(document.map_or(0, |document| document.body().as_bytes().len()))?;
         match document {
             Some(document) if is_cluster_wide => {
                 push_guarded(&snapshot, &mut out.buffer, document, metadata_only)?;

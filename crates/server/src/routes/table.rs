@@ -3,7 +3,7 @@
 //! Read once at start. **To add a route**, add a row, in order:
 //!
 //! ```text
-//!     Get "/databases/*/docs" Streaming(documents::get)
+//!     Get "/databases/*/docs" Quick(documents::GET)
 //!         ValidUser Read NoBody Data Unaudited "Documents by id, prefix or age";
 //!     method "pattern" kind(handler)
 //!         clearance access body rate audit "one line for people";
@@ -146,7 +146,7 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Read NoBody Data Unaudited "Client settings";
     Get "/databases/*/healthcheck" Blocking(databases::health)
         ValidUser Read NoBody Data Unaudited "Whether the database answers";
-    Get "/databases/*/docs" Streaming(documents::get)
+    Get "/databases/*/docs" Quick(documents::GET)
         ValidUser Read NoBody Data Unaudited "Documents by id, prefix or age";
     Post "/databases/*/docs" Streaming(documents::post)
         ValidUser Read Json Data Unaudited "Documents by many ids";
