@@ -50,6 +50,8 @@ pub struct Patch {
     pub skips_mismatch: bool,
     /// What is done.
     pub work: PatchWork,
+    /// Whether the outcome tells the document as the patch left it.
+    pub tells_document: bool,
     /// Whether the outcome tells the document before, and what the script did.
     pub debug: bool,
     /// Given back with the outcome, for callers that tell patches apart by it.
@@ -71,6 +73,7 @@ impl Patch {
                 if_missing: None,
                 create_if_missing: None,
             },
+            tells_document: true,
             debug: false,
             tag: 0,
         }
@@ -102,7 +105,7 @@ pub struct PatchOutcome {
     /// Its etag and change vector now; `None` when it was not stored.
     pub stored: Option<PatchStored>,
     /// The document as the patch left it, as JSON with the metadata the user gave; `None` when
-    /// there is none, or it was left alone.
+    /// there is none, it was left alone, or nobody asked.
     pub modified: Option<Vec<u8>>,
     /// More to look at, when asked for.
     pub debug: Option<PatchDebug>,

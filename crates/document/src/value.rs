@@ -303,6 +303,29 @@ impl<'a> Value<'a> {
         names.iter().try_fold(*self, |value, name| value.get(name))
     }
 
+    /// Whether both are the same JSON text: fields in the same order, numbers with the same digits.
+    ///
+    /// Recurses once for each level of nesting.
+    pub fn is_written_as(&self, other: Value<'_>) -> bool {
+        match (*self, other) {
+            (Value::Null, Value::Null) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Long(a), Value::Long(b)) => a == b,
+            (Value::Double(a), Value::Double(b)) => a.to_bits() == b.to_bits(),
+            (Value::Number(a), Value::Number(b)) => a.as_str() == b.as_str(),
+            (Value::String(a), Value::String(b)) => a == b,
+            (Value::Array(a), Value::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| a.is_written_as(b))
+            }
+            (Value::Object(a), Value::Object(b)) => {
+                let mut both = a.iter().zip(b.iter());
+                a.len() == b.len()
+                    && both.all(|((name_a, a), (name_b, b))| name_a == name_b && a.is_written_as(b))
+            }
+            _ => false,
+        }
+    }
+
     /// Appends the value as JSON on one line; see [`write_json`](crate::write_json).
     pub fn write_json(&self, out: &mut Vec<u8>) {
         crate::write::write_json(*self, out);

@@ -39,6 +39,15 @@ pub(crate) fn names(text: &str) -> Vec<String> {
     names
 }
 
+/// Whether the word `function` stands in `text`, or may stand in a template.
+pub(crate) fn has_function(text: &str) -> bool {
+    tokens(text).iter().any(|token| match token.kind {
+        Kind::Keyword => str_of(text, token) == "function",
+        Kind::Template => str_of(text, token).contains("function"),
+        _ => false,
+    })
+}
+
 fn template_names(template: &str) -> Vec<String> {
     template
         .split("${")

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod assignments;
 mod error;
 mod host;
 pub mod index;
@@ -25,6 +26,7 @@ mod program;
 mod restore;
 mod tokens;
 
+pub use assignments::Assignments;
 pub use error::{BoxError, ScriptError};
 pub use host::{Host, HostError};
 pub use input::{Argument, ScriptDocument};

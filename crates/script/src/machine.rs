@@ -356,7 +356,7 @@ fn compile<'js>(
         }
     };
     function("seal")?
-        .call::<_, ()>(())
+        .call::<_, ()>((program.is_closed(),))
         .map_err(|error| failed(error, None))?;
     let run = function("run")?;
     Ok((

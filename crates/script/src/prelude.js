@@ -3,7 +3,8 @@
 //
 // - `prepare(names)` makes the names that a program uses known, as undefined: a name nobody
 //   declared is no error.
-// - `seal()` makes what scripts find unchangeable: a run leaves nothing behind for the next.
+// - `seal(isClosed)` makes what scripts find unchangeable: a run leaves nothing behind for the next.
+//   Closed, no global can be added either, so that there is none to look for after each run.
 // - `run(program, isPatch, text)` runs a program once.
 (function (host, functions, charge) {
   'use strict';
@@ -257,13 +258,14 @@
 
   let known = new Set();
   let names = [];
+  let canGrow = true;
 
   function prepare(list) {
     names = list.filter((name) => !(name in globalThis));
     for (const name of names) globalThis[name] = undefined;
   }
 
-  function seal() {
+  function seal(isClosed) {
     names = names.filter((name) => globalThis[name] === undefined);
     known = new Set(Reflect.ownKeys(globalThis));
     const free = new Set(names);
@@ -275,11 +277,15 @@
         ? { writable: false, configurable: false }
         : { configurable: false });
     }
+    canGrow = !isClosed;
+    if (isClosed) Object.preventExtensions(globalThis);
   }
 
   function clean() {
-    for (const key of Reflect.ownKeys(globalThis)) {
-      if (!known.has(key)) delete globalThis[key];
+    if (canGrow) {
+      for (const key of Reflect.ownKeys(globalThis)) {
+        if (!known.has(key)) delete globalThis[key];
+      }
     }
     for (const name of names) globalThis[name] = undefined;
     outputs = [];
@@ -292,7 +298,8 @@
       const values = input.v.map(argument);
       const args = input.p ?? {};
       for (const name of Object.keys(args)) {
-        if (!known.has('$' + name) || names.includes('$' + name)) globalThis['$' + name] = args[name];
+        const isFree = canGrow && !known.has('$' + name) || names.includes('$' + name);
+        if (isFree) globalThis['$' + name] = args[name];
       }
       main = values[0];
       const result = program.apply(main, [...values, args]);

@@ -78,6 +78,18 @@ impl Program {
         names
     }
 
+    /// Whether it adds no global by another way than by its name. `globalThis` does, and so may the
+    /// `this` of a function that is called without an object.
+    pub(crate) fn is_closed(&self) -> bool {
+        let in_declarations = lenient::names(&self.declarations);
+        let in_body = lenient::names(&self.body);
+        let has = |names: &[String], wanted: &str| names.iter().any(|name| name == wanted);
+        !has(&in_declarations, "this")
+            && !has(&in_declarations, "globalThis")
+            && !has(&in_body, "globalThis")
+            && !lenient::has_function(&self.body)
+    }
+
     /// The whole program as an expression that is a function. With `is_lenient`, members of what
     /// is not there are `undefined` instead of errors.
     pub(crate) fn compile(&self, is_lenient: bool) -> Compiled {

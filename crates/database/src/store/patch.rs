@@ -13,7 +13,7 @@ use jackdaw_document::{Array, Builder, Document, DocumentBuf, Object, Parser, Va
 use jackdaw_document::{METADATA, split_metadata, write_array, write_object};
 use jackdaw_io::Vfs;
 use jackdaw_script::{
-    Argument, Host, HostError, Machines, Output, Program, ScriptDocument, ScriptError,
+    Argument, Assignments, Host, HostError, Machines, Output, Program, ScriptDocument, ScriptError,
     ScriptLimits, Wanted,
 };
 
@@ -29,7 +29,6 @@ use crate::patch::{
     Patch, PatchDebug, PatchOutcome, PatchScript, PatchStatus, PatchStored, PatchWork,
     ScriptContext,
 };
-use jackdaw_query::Etag;
 
 /// Longest time a script may hold up the writer.
 const SCRIPT_NANOS_MAX: u64 = 1_000_000_000;
@@ -62,7 +61,6 @@ struct Taken {
     metadata: Option<DocumentBuf>,
     collection: String,
     change_vector: String,
-    etag: Etag,
     last_modified: String,
 }
 
@@ -127,7 +125,7 @@ pub(crate) fn patch(
         return Ok(outcome);
     }
     let mut debug = PatchDebug {
-        original: taken.as_ref().map(Taken::json),
+        original: taken.as_ref().filter(|_| patch.debug).map(Taken::json),
         ..PatchDebug::default()
     };
     let left = match (&patch.work, &taken) {
@@ -195,29 +193,24 @@ fn store(
     let Some(left) = left else {
         return Ok(outcome_of(patch, PatchStatus::DocumentDoesNotExist));
     };
-    let json = left.json();
+    let json = patch.tells_document.then(|| left.json());
     let is_same = taken.is_some_and(|taken| is_same(taken, &left));
     if is_same {
         return Ok(PatchOutcome {
-            modified: Some(json),
+            modified: json,
             ..outcome_of(patch, PatchStatus::NotModified)
         });
     }
     let id = taken.map_or(patch.id.as_str(), |taken| &taken.id);
     writer.store_left(id, folded, &left, None)?;
-    let stored = writer.take(folded)?;
+    let stored = writer.stored(folded)?;
     let status = match taken {
         Some(_) => PatchStatus::Patched,
         None => PatchStatus::Created,
     };
     Ok(PatchOutcome {
-        stored: stored.map(|stored| PatchStored {
-            change_vector: stored.change_vector,
-            etag: stored.etag,
-            collection: stored.collection,
-            last_modified: writer.now,
-        }),
-        modified: Some(json),
+        stored,
+        modified: json,
         ..outcome_of(patch, status)
     })
 }
@@ -250,7 +243,7 @@ fn is_same(taken: &Taken, left: &Left) -> bool {
             false => Document::trusted(&bytes).root().to_json(),
         }
     };
-    left.body.root().to_json() == taken.body.root().to_json()
+    left.body.root().is_written_as(taken.body.root())
         && collection.as_deref() == taken.named_collection()
         && stored(left.metadata.as_ref()) == stored(taken.metadata.as_ref())
 }
@@ -286,7 +279,6 @@ fn nothing(patch: &Patch) -> Taken {
         metadata: None,
         collection: EMPTY_COLLECTION.to_owned(),
         change_vector: String::new(),
-        etag: Etag(0),
         last_modified: String::new(),
     }
 }
@@ -304,6 +296,16 @@ fn run(
     if let Some(alias) = &context.alias {
         program.parameters = vec![alias.clone()];
     }
+    let parameters = script.parameters.as_ref();
+    let parameters = parameters.map(|parameters| parameters.root());
+    let document = taken.script_document();
+    let simple = Assignments::read(&program);
+    if let Some(output) = simple.and_then(|simple| simple.apply(&document, parameters)) {
+        return Ok(Left {
+            body: output.value,
+            metadata: output.metadata,
+        });
+    }
     let mut host = PatchHost {
         writer,
         clock,
@@ -311,9 +313,7 @@ fn run(
         documents_left: DOCUMENTS_MAX,
         debug,
     };
-    let parameters = script.parameters.as_ref();
-    let parameters = parameters.map(|parameters| parameters.root());
-    let arguments = [Argument::Document(taken.script_document())];
+    let arguments = [Argument::Document(document)];
     let outcome = MACHINES.with_borrow_mut(|machines| {
         machines.with(&program, |machine| {
             machine.run(&mut host, &arguments, parameters, Wanted::Document)
@@ -576,8 +576,20 @@ impl Writer<'_> {
             metadata,
             collection: self.collection_name(collection)?,
             change_vector: self.id.change_vector(etag),
-            etag,
             last_modified,
+        }))
+    }
+
+    /// What is told of the document with this lower-cased id, which this transaction stored.
+    fn stored(&mut self, folded: &str) -> Result<Option<PatchStored>, WriteError> {
+        let Some(existing) = self.find(folded)? else {
+            return Ok(None);
+        };
+        Ok(Some(PatchStored {
+            change_vector: self.id.change_vector(existing.head.etag),
+            etag: existing.head.etag,
+            collection: self.collection_name(existing.head.collection)?,
+            last_modified: self.now,
         }))
     }
 

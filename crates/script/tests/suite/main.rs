@@ -1,6 +1,7 @@
-//! What scripts can and cannot do: patches and values, fidelity of numbers and order, limits, the
-//! sandbox, maps and reduces of indexes.
+//! What scripts can and cannot do: patches and values, the short way of simple ones, fidelity of
+//! numbers and order, limits, the sandbox, maps and reduces of indexes.
 
+mod assignments;
 mod bombs;
 mod clients;
 mod common;

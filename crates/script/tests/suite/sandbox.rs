@@ -94,6 +94,9 @@ fn a_run_leaves_nothing_for_the_next() {
         "this.x = load.bad; load.bad = 1",
         "this.x = 'a'.replace('a', 'b'); String.prototype.replace = () => 'bad'",
         "this.x = $p; $p = 5",
+        "this.x = typeof leak; leak = 1",
+        "this.x = typeof leak; (function () { this.leak = 1 })()",
+        "this.x = typeof leak; const { f } = { f() { this.leak = 1 } }; f()",
     ];
     for script in scripts {
         let body = json("{}");

@@ -50,6 +50,7 @@ fn patch(
     let command = |id: &str| {
         Command::Patch(Box::new(Patch {
             work: work.clone(),
+            tells_document: false,
             ..Patch::script(id, "", None)
         }))
     };

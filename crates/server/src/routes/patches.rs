@@ -171,6 +171,7 @@ fn addressed(call: &Call, work: PatchWork) -> Result<Patch, WireError> {
         expected: call.unquoted(&IF_MATCH).map(str::to_owned),
         skips_mismatch: query.flag("skipPatchIfChangeVectorMismatch"),
         work,
+        tells_document: true,
         debug: query.flag("debug"),
         tag: tag::SCRIPT,
     })
@@ -254,6 +255,7 @@ fn command_of(object: Object<'_>, work: PatchWork, tag: u32) -> Result<Command, 
         expected: input::text(object, "ChangeVector")?.map(str::to_owned),
         skips_mismatch: false,
         work,
+        tells_document: true,
         debug: false,
         tag,
     })))
