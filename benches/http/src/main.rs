@@ -2,11 +2,13 @@
 //!
 //! Started by `cargo xtask bench http`, once for each server and repetition. Prints one line of
 //! JSON per task. `roof` serves the same document from memory instead: what any server on this
-//! machine could reach at most.
+//! machine could reach at most. A URL `postgres://...` is PostgreSQL, for the durable writes.
 #![forbid(unsafe_code)]
 
 mod connection;
+mod postgres;
 mod process;
+mod report;
 mod roof;
 mod tasks;
 
@@ -21,6 +23,14 @@ struct Settings {
     seconds: f64,
     /// Only the tasks whose name holds this.
     task: String,
+    /// A file with one document a line, to be inserted too.
+    lines: Option<String>,
+}
+
+impl Settings {
+    fn wants(&self, task: &str) -> bool {
+        task.contains(&self.task)
+    }
 }
 
 fn main() -> Result<()> {
@@ -32,8 +42,13 @@ fn main() -> Result<()> {
         .context("cannot start the runtime")?;
     match arguments.first().map(String::as_str) {
         Some("roof") => runtime.block_on(roof::serve()),
+        Some(url) if url.starts_with("postgres://") => {
+            runtime.block_on(postgres::run(&parse(&arguments)?))
+        }
         Some(_) => runtime.block_on(tasks::run(&parse(&arguments)?)),
-        None => bail!("usage: URL [--documents N] [--seconds S] [--task NAME], or: roof"),
+        None => {
+            bail!("usage: URL [--documents N] [--seconds S] [--task NAME] [--lines FILE], or: roof")
+        }
     }
 }
 
@@ -43,6 +58,7 @@ fn parse(arguments: &[String]) -> Result<Settings> {
         documents: 100_000,
         seconds: 3.0,
         task: String::new(),
+        lines: None,
     };
     for pair in arguments[1..].chunks(2) {
         let [name, value] = pair else {
@@ -52,6 +68,7 @@ fn parse(arguments: &[String]) -> Result<Settings> {
             "--documents" => settings.documents = value.parse().context("--documents")?,
             "--seconds" => settings.seconds = value.parse().context("--seconds")?,
             "--task" => settings.task.clone_from(value),
+            "--lines" => settings.lines = Some(value.clone()),
             _ => bail!("unknown argument `{name}`"),
         }
     }

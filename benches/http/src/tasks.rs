@@ -2,6 +2,8 @@
 //! prints one line of JSON.
 
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -12,18 +14,30 @@ use hyper::body::Frame;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::Settings;
 use crate::connection::{Body, Connection, whole};
 use crate::process::Listener;
+use crate::{Settings, report};
 
 /// Size of the documents that are loaded by id.
 pub(crate) const LOADED_BYTES: usize = 2048;
 /// How many of them there are.
 const LOADED: u64 = 1000;
 /// Size of a document that is stored.
-const STORED_BYTES: usize = 300;
-const CONNECTIONS: usize = 32;
-const BATCH: usize = 100;
+pub(crate) const STORED_BYTES: usize = 300;
+pub(crate) const CONNECTIONS: usize = 32;
+/// Documents of one request.
+pub(crate) const BATCH: usize = 100;
+/// What is small and costs a server next to nothing but the exchange itself.
+pub(crate) const HELLO_PATH: &str = "/build/version";
+
+/// Names of the tasks that another server has, too.
+pub(crate) mod names {
+    pub(crate) const STORE_1: &str = "store, 1 connection";
+    pub(crate) const STORE_32: &str = "store, 32 connections";
+    pub(crate) const BATCH: &str = "batch of 100";
+    pub(crate) const LOAD: &str = "load, 32 connections";
+    pub(crate) const HELLO: &str = "hello, 32 connections";
+}
 /// Databases of the task that measures memory.
 const OPEN_DATABASES: u64 = 100;
 /// Documents in one piece of the body of a bulk insert.
@@ -63,9 +77,15 @@ pub(crate) async fn run(settings: &Settings) -> Result<()> {
         database: format!("bench-{}", std::process::id()),
     };
     let mut connection = Connection::open(&settings.url).await?;
-    // The roof knows no databases: it answers loads alone.
-    if settings.task == "load, 32 connections" && is_roof(&mut connection).await? {
-        return target.load().await;
+    // The roof knows no databases.
+    if is_roof(&mut connection).await? {
+        if settings.wants(names::LOAD) {
+            target.load().await?;
+        }
+        if settings.wants(names::HELLO) {
+            target.hello().await?;
+        }
+        return Ok(());
     }
     create(&mut connection, &target.database).await?;
     let outcome = target.all(&mut connection).await;
@@ -74,9 +94,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<()> {
 }
 
 async fn is_roof(connection: &mut Connection) -> Result<bool> {
-    let answer = connection
-        .ask(Method::GET, "/build/version", empty())
-        .await?;
+    let answer = connection.ask(Method::GET, HELLO_PATH, empty()).await?;
     Ok(answer["BuildVersion"].is_null())
 }
 
@@ -109,25 +127,37 @@ fn json_body(value: &Value) -> Body {
 
 impl Target<'_> {
     async fn all(&self, connection: &mut Connection) -> Result<()> {
-        let wanted = |name: &str| name.contains(&self.settings.task);
-        if wanted("store, 1 connection") {
-            self.store("store, 1 connection", 1).await?;
+        let wanted = |name: &str| self.settings.wants(name);
+        if wanted(names::STORE_1) {
+            self.store(names::STORE_1, 1).await?;
         }
-        if wanted("store, 32 connections") {
-            self.store("store, 32 connections", CONNECTIONS).await?;
+        if wanted(names::STORE_32) {
+            self.store(names::STORE_32, CONNECTIONS).await?;
         }
-        if wanted("batch of 100") {
+        if wanted("memory after stores") {
+            self.memory_so_far("memory after stores");
+        }
+        if wanted(names::BATCH) {
             self.batch(connection).await?;
         }
-        if wanted("load, 32 connections") {
+        if wanted(names::LOAD) {
             self.prepare_loads(connection).await?;
             self.load().await?;
+        }
+        if wanted(names::HELLO) {
+            self.hello().await?;
         }
         if ["bulk insert", "stream", "patch by query"]
             .iter()
             .any(|name| wanted(name))
         {
             self.many(connection).await?;
+        }
+        if let Some(file) = &self.settings.lines {
+            self.lines(connection, file).await?;
+        }
+        if wanted("memory after all") {
+            self.memory_so_far("memory after all");
         }
         if wanted("create and delete a database") {
             self.create_and_delete(connection).await?;
@@ -174,26 +204,7 @@ impl Target<'_> {
             times.extend(ended??);
         }
         let elapsed = started.elapsed();
-        times.sort_unstable();
-        let at = |part: f64| -> Result<f64> {
-            let slot = (times.len() as f64 * part) as usize;
-            let time = times.get(slot.min(times.len().saturating_sub(1)));
-            Ok(time.context("nothing was answered in time")?.as_secs_f64() * 1e6)
-        };
-        let count = times.len() as f64;
-        let busy = self
-            .processor_s()
-            .zip(before)
-            .map(|(after, before)| after - before);
-        println!(
-            "{}",
-            json!({
-                "task": task, "value": count / elapsed.as_secs_f64(), "unit": "/s",
-                "p50_us": at(0.5)?, "p99_us": at(0.99)?,
-                "processor_us": busy.map(|busy| busy * 1e6 / count),
-            })
-        );
-        Ok(())
+        report::repeated(task, times, elapsed, self.computed_since(before))
     }
 
     async fn store(&self, task: &str, connections: usize) -> Result<()> {
@@ -223,7 +234,7 @@ impl Target<'_> {
             stored += BATCH;
         }
         self.print(
-            "batch of 100",
+            names::BATCH,
             stored,
             "documents/s",
             started.elapsed(),
@@ -249,51 +260,25 @@ impl Target<'_> {
             let path = format!("/databases/{database}/docs?id=loaded/{id}");
             (Method::GET, path, empty())
         };
-        local(self.repeat("load, 32 connections", CONNECTIONS, request)).await
+        local(self.repeat(names::LOAD, CONNECTIONS, request)).await
+    }
+
+    /// What an exchange costs when there is nothing to do.
+    async fn hello(&self) -> Result<()> {
+        let request = |_: u64| (Method::GET, HELLO_PATH.to_owned(), empty());
+        local(self.repeat(names::HELLO, CONNECTIONS, request)).await
     }
 
     /// Bulk insert of many documents, then a stream of them, then a patch of all.
     async fn many(&self, connection: &mut Connection) -> Result<()> {
         let count = self.settings.documents;
         let base = format!("/databases/{}", self.database);
-        let number = connection
-            .ask(
-                Method::GET,
-                &format!("{base}/operations/next-operation-id"),
-                empty(),
-            )
-            .await?["Id"]
-            .as_i64()
-            .context("no number of an operation")?;
-
-        let (started, before) = (Instant::now(), self.processor_s());
-        let pieces = (0..count.div_ceil(PIECE)).map(move |piece| {
-            let numbers = piece * PIECE..((piece + 1) * PIECE).min(count);
-            let mut text = String::from(if piece == 0 { "[" } else { "," });
-            let elements: Vec<String> = numbers
-                .map(|number| {
-                    let document = document(number as u64, STORED_BYTES);
-                    format!(
-                        "{{\"Id\":\"albums/{number}\",\"Type\":\"PUT\",\"Document\":{document}}}"
-                    )
-                })
-                .collect();
-            text.push_str(&elements.join(","));
-            text
+        let elements = (0..count).map(|number| {
+            let document = document(number as u64, STORED_BYTES);
+            format!("{{\"Id\":\"albums/{number}\",\"Type\":\"PUT\",\"Document\":{document}}}")
         });
-        let pieces = pieces.chain([String::from("]")]);
-        let frames = pieces.map(|text| Ok::<_, Infallible>(Frame::data(Bytes::from(text))));
-        let body = StreamBody::new(Pieces(frames)).boxed();
-        let path = format!("{base}/bulk_insert?id={number}&skipOverwriteIfUnchanged=false");
-        let (status, _) = connection.count(Method::POST, &path, body).await?;
-        ensure!(status.is_success(), "bulk insert: {status}");
-        self.print(
-            "bulk insert",
-            count,
-            "documents/s",
-            started.elapsed(),
-            before,
-        );
+        self.bulk_insert(connection, "bulk insert", elements)
+            .await?;
 
         let query = json!({ "Query": "from Albums" });
         let (started, before) = (Instant::now(), self.processor_s());
@@ -330,6 +315,47 @@ impl Target<'_> {
             started.elapsed(),
             before,
         );
+        Ok(())
+    }
+
+    /// Bulk insert of the documents of a file, one a line; how many bytes they have is in the name
+    /// of no task, so compare runs of one file.
+    async fn lines(&self, connection: &mut Connection, file: &str) -> Result<()> {
+        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+        let lines: Vec<String> = (text.lines().filter(|line| !line.is_empty()).enumerate())
+            .map(|(number, line)| {
+                format!("{{\"Id\":\"lines/{number}\",\"Type\":\"PUT\",\"Document\":{line}}}")
+            })
+            .collect();
+        let task = "bulk insert of the file's lines";
+        self.bulk_insert(connection, task, lines.into_iter()).await
+    }
+
+    /// One bulk insert of elements that are made while it runs.
+    async fn bulk_insert(
+        &self,
+        connection: &mut Connection,
+        task: &str,
+        elements: impl Iterator<Item = String> + Send + Sync + Unpin + 'static,
+    ) -> Result<()> {
+        let base = format!("/databases/{}", self.database);
+        let path = format!("{base}/operations/next-operation-id");
+        let operation = connection.ask(Method::GET, &path, empty()).await?;
+        let number = operation["Id"]
+            .as_i64()
+            .context("no number of an operation")?;
+        let (started, before) = (Instant::now(), self.processor_s());
+        let count = Arc::new(AtomicUsize::new(0));
+        let body = StreamBody::new(Pieces {
+            elements,
+            sent: Arc::clone(&count),
+            is_ended: false,
+        });
+        let path = format!("{base}/bulk_insert?id={number}&skipOverwriteIfUnchanged=false");
+        let (status, _) = connection.count(Method::POST, &path, body.boxed()).await?;
+        ensure!(status.is_success(), "{task}: {status}");
+        let count = count.load(Ordering::Relaxed);
+        self.print(task, count, "documents/s", started.elapsed(), before);
         Ok(())
     }
 
@@ -375,11 +401,7 @@ impl Target<'_> {
             eprintln!("memory of 100 databases: refused after {made}: {error}");
             return Ok(());
         }
-        let mib = after.saturating_sub(before) as f64 / 1024.0;
-        println!(
-            "{}",
-            json!({ "task": "memory of 100 databases", "value": mib, "unit": "MiB" })
-        );
+        report::memory("memory of 100 databases", after.saturating_sub(before));
         Ok(())
     }
 
@@ -391,22 +413,25 @@ impl Target<'_> {
         Ok(())
     }
 
+    /// Memory of the process now, without pages of files.
+    fn memory_so_far(&self, task: &str) {
+        let listener = self.listener.as_ref();
+        if let Some(kib) = listener.and_then(Listener::own_memory_kib) {
+            report::memory(task, kib);
+        }
+    }
+
     fn processor_s(&self) -> Option<f64> {
         self.listener.as_ref()?.processor_s()
     }
 
+    /// Seconds of processor time since it was `before`.
+    fn computed_since(&self, before: Option<f64>) -> Option<f64> {
+        Some(self.processor_s()? - before?)
+    }
+
     fn print(&self, task: &str, count: usize, unit: &str, elapsed: Duration, before: Option<f64>) {
-        let busy = self
-            .processor_s()
-            .zip(before)
-            .map(|(after, before)| after - before);
-        println!(
-            "{}",
-            json!({
-                "task": task, "value": count as f64 / elapsed.as_secs_f64(), "unit": unit,
-                "processor_us": busy.map(|busy| busy * 1e6 / count as f64),
-            })
-        );
+        report::counted(task, count, unit, elapsed, self.computed_since(before));
     }
 }
 
@@ -415,16 +440,35 @@ async fn local<T>(work: impl Future<Output = T>) -> T {
     tokio::task::LocalSet::new().run_until(work).await
 }
 
-/// An iterator as a stream that is always ready.
-struct Pieces<I>(I);
+/// The body of a bulk insert: elements in an array, [`PIECE`] at a time.
+struct Pieces<I> {
+    elements: I,
+    sent: Arc<AtomicUsize>,
+    is_ended: bool,
+}
 
-impl<I: Iterator + Unpin> futures_core::Stream for Pieces<I> {
-    type Item = I::Item;
+impl<I: Iterator<Item = String> + Unpin> futures_core::Stream for Pieces<I> {
+    type Item = Result<Frame<Bytes>, Infallible>;
 
     fn poll_next(
         mut self: std::pin::Pin<&mut Self>,
         _context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<I::Item>> {
-        std::task::Poll::Ready(self.0.next())
+    ) -> std::task::Poll<Option<Self::Item>> {
+        if self.is_ended {
+            return std::task::Poll::Ready(None);
+        }
+        let piece: Vec<String> = self.elements.by_ref().take(PIECE).collect();
+        let before = self.sent.fetch_add(piece.len(), Ordering::Relaxed);
+        self.is_ended = piece.len() < PIECE;
+        let mut text = String::from(match (before, piece.is_empty()) {
+            (0, _) => "[",
+            (_, true) => "",
+            (_, false) => ",",
+        });
+        text.push_str(&piece.join(","));
+        if self.is_ended {
+            text.push(']');
+        }
+        std::task::Poll::Ready(Some(Ok(Frame::data(Bytes::from(text)))))
     }
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask bench http`: the server over HTTP, beside another that speaks the same protocol.
 //!
-//! Each repetition starts a fresh server of our own, drives it and the other in turn with the load
-//! generator of benches/http, and measures how fast hyper serves loads from memory: the roof.
+//! Each repetition starts a fresh server of our own, drives it and the others in turn with the load
+//! generator of benches/http, and measures how fast hyper answers from memory: the roof.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+use super::postgres::Postgres;
 use super::table::median;
 use crate::test::Server;
 use crate::{process, repository};
@@ -17,16 +18,33 @@ use crate::{process, repository};
 const REPETITIONS: usize = 3;
 const DOCUMENTS: &str = "100000";
 const SECONDS: &str = "3";
-const LOADS: &str = "load, 32 connections";
+/// Tasks that the roof answers.
+const OF_ROOF: &[&str] = &["load, 32 connections", "hello, 32 connections"];
+/// Tasks that PostgreSQL runs.
+const OF_POSTGRES: &[&str] = &[
+    "store, 1 connection",
+    "store, 32 connections",
+    "batch of 100",
+];
 const OWN: &str = "Jackdaw";
 const ROOF: &str = "roof";
+const POSTGRES: &str = "PostgreSQL";
 
 struct Settings {
     compare: Option<String>,
+    has_postgres: bool,
+    /// A file with one document a line.
+    lines: Option<String>,
     repetitions: usize,
     documents: String,
     seconds: String,
     task: String,
+}
+
+impl Settings {
+    fn wants(&self, tasks: &[&str]) -> bool {
+        tasks.iter().any(|task| task.contains(&self.task))
+    }
 }
 
 /// One line of the load generator.
@@ -47,19 +65,24 @@ struct Sample {
 pub(super) fn run(arguments: &[String]) -> Result<()> {
     let settings = parse(arguments)?;
     let root = repository::root();
-    let load = build(&root)?;
+    let target = process::target_directory(&root)?;
+    let load = build(&root, &target)?;
     let mut samples = Vec::new();
     for repetition in 1..=settings.repetitions {
         println!("repetition {repetition} of {}", settings.repetitions);
         let own = Server::start(&root, &["serve"])?;
-        samples.extend(drive(&load, OWN, &own.url, &settings, &settings.task)?);
+        samples.extend(drive(&load, OWN, &own.url, &settings)?);
         drop(own);
         if let Some(url) = &settings.compare {
-            samples.extend(drive(&load, url, url, &settings, &settings.task)?);
+            samples.extend(drive(&load, url, url, &settings)?);
         }
-        if LOADS.contains(&settings.task) {
+        if settings.has_postgres && settings.wants(OF_POSTGRES) {
+            let peer = Postgres::start(&target)?;
+            samples.extend(drive(&load, POSTGRES, &peer.url, &settings)?);
+        }
+        if settings.wants(OF_ROOF) {
             let roof = Roof::start(&load)?;
-            samples.extend(drive(&load, ROOF, &roof.url, &settings, LOADS)?);
+            samples.extend(drive(&load, ROOF, &roof.url, &settings)?);
         }
     }
     print!("\n{}", table(&samples));
@@ -69,21 +92,28 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
 fn parse(arguments: &[String]) -> Result<Settings> {
     let mut settings = Settings {
         compare: None,
+        has_postgres: false,
+        lines: None,
         repetitions: REPETITIONS,
         documents: DOCUMENTS.to_owned(),
         seconds: SECONDS.to_owned(),
         task: String::new(),
     };
-    for pair in arguments.chunks(2) {
-        let [name, value] = pair else {
-            bail!("`{}` needs a value", pair[0])
-        };
+    let mut rest = arguments.iter();
+    while let Some(name) = rest.next() {
+        if name == "--postgres" {
+            settings.has_postgres = true;
+            continue;
+        }
+        let value = rest.next();
+        let value = value.with_context(|| format!("`{name}` needs a value"))?;
         match name.as_str() {
             "--compare" => settings.compare = Some(value.trim_end_matches('/').to_owned()),
             "--repetitions" => settings.repetitions = value.parse().context("--repetitions")?,
             "--documents" => settings.documents.clone_from(value),
             "--seconds" => settings.seconds.clone_from(value),
             "--task" => settings.task.clone_from(value),
+            "--lines" => settings.lines = Some(value.clone()),
             _ => bail!("unknown argument `{name}`; see `cargo xtask bench --help`"),
         }
     }
@@ -91,8 +121,8 @@ fn parse(arguments: &[String]) -> Result<Settings> {
 }
 
 /// The load generator, built in a target directory of its own.
-fn build(root: &Path) -> Result<PathBuf> {
-    let target = process::target_directory(root)?.join("http-load");
+fn build(root: &Path, target: &Path) -> Result<PathBuf> {
+    let target = target.join("http-load");
     let folder = root.join("benches/http");
     let mut build = process::cargo_in(&folder, &["build", "--release", "--locked"]);
     process::run(build.env("CARGO_TARGET_DIR", &target))?;
@@ -100,18 +130,15 @@ fn build(root: &Path) -> Result<PathBuf> {
 }
 
 /// One run of the load generator against a server.
-fn drive(
-    load: &Path,
-    server: &str,
-    url: &str,
-    settings: &Settings,
-    task: &str,
-) -> Result<Vec<Sample>> {
+fn drive(load: &Path, server: &str, url: &str, settings: &Settings) -> Result<Vec<Sample>> {
     let mut command = Command::new(load);
     command.arg(url).args(["--documents", &settings.documents]);
     command.args(["--seconds", &settings.seconds]);
-    if !task.is_empty() {
-        command.args(["--task", task]);
+    if !settings.task.is_empty() {
+        command.args(["--task", &settings.task]);
+    }
+    if let Some(file) = &settings.lines {
+        command.args(["--lines", file]);
     }
     let text = process::output_of(&mut command)?;
     text.lines().map(|line| read(server, line)).collect()

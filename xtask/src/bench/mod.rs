@@ -3,6 +3,7 @@
 mod http;
 mod import;
 mod plot;
+mod postgres;
 mod redis;
 mod search;
 mod storage;
@@ -28,11 +29,14 @@ cargo xtask bench import [--albums N] [--repetitions N]
 Imports an archive of 500,000 albums into an empty database and waits until queries by disc id,
 artist and title are answered from a complete index.
 
-cargo xtask bench http [--compare URL] [--repetitions N] [--documents N] [--seconds S] [--task PART]
+cargo xtask bench http [--compare URL] [--postgres] [--repetitions N] [--documents N] [--seconds S]
+                       [--task PART] [--lines FILE]
 
 Drives a server over HTTP, and the one at URL in turn, which has to speak RavenDB's protocol: single
 stores, batches, loads by id, bulk insert, stream and patch of many documents, databases made and
-dropped, memory of open databases. Beside loads stands what hyper alone reaches from memory.
+dropped, memory. Beside loads, and requests with nothing to do, stands what hyper alone reaches from
+memory; with --postgres, beside stores, a table of JSONB in the PostgreSQL of this machine's
+packages. With --lines the documents of a file, one a line, are inserted as well.
 
 cargo xtask bench router
 
