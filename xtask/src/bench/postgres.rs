@@ -102,7 +102,7 @@ fn programs() -> Result<PathBuf> {
         })
         .max();
     let (_, folder) = newest.with_context(|| {
-        format!("no PostgreSQL below {PACKAGES}: install the package postgresql, or leave out --postgres")
+        format!("no PostgreSQL below {PACKAGES}: install its package, or leave out --postgres")
     })?;
     Ok(folder)
 }
