@@ -33,7 +33,7 @@ pub(super) struct Retired {
 }
 
 impl Retired {
-    const NOTHING: Retired = Retired {
+    pub(super) const NOTHING: Retired = Retired {
         until: i64::MIN,
         begun: i64::MIN,
         part: Summary(Vec::new()),

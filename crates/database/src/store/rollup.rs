@@ -10,6 +10,9 @@
 //! - to a span of which all was deleted, late entries are added, and deleted themselves;
 //! - the one span of which a part was deleted is made of that part and of the entries behind it.
 //!
+//! A policy that is put in front of another begins where entries are left, which is remembered as
+//! if it had deleted what was before: the other one keeps what it made.
+//!
 //! Invariants:
 //! - Every appended entry counts once in each policy of its chain whose span is over.
 //! - Sums are finite, so that no value becomes NaN.
@@ -17,7 +20,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use jackdaw_query::DocumentNumber;
+use jackdaw_query::{DocumentNumber, Period};
 use jackdaw_storage::WriteTransaction;
 
 use super::apply::{Applied, Writer};
@@ -233,6 +236,9 @@ impl Writer<'_> {
         };
         let target_place = subject.policies.place(&subject.collection, &target_name);
         work.target.note_for(target_place.as_ref());
+        if work.target.is_new && target_place.is_some_and(|place| place.next.is_some()) {
+            self.begin_where_left(&work, next.aggregation)?;
+        }
         let mut count = 0;
         for end in ends {
             self.leave(Due::Span, *end, &work.key)?;
@@ -248,6 +254,25 @@ impl Writer<'_> {
         }
         self.finish_roll_up(subject, work)?;
         Ok(count)
+    }
+
+    /// Remembers for a series that is about to be made what it cannot have.
+    fn begin_where_left(&mut self, work: &Work, own: Period) -> Result<(), WriteError> {
+        let until = work.retired.until;
+        let Some((start, end)) = span(own, until) else {
+            return Ok(());
+        };
+        let until = if start == until { start } else { end };
+        let begun = Retired {
+            until,
+            begun: until,
+            ..Retired::NOTHING
+        };
+        let mut tree = self.transaction.tree_mut(SERIES_RETIRED)?;
+        if tree.get(&work.target.key)?.is_none() {
+            tree.put(&work.target.key, &begun.encode())?;
+        }
+        Ok(())
     }
 
     /// Number and name of a stored series.
@@ -278,8 +303,9 @@ impl Writer<'_> {
             let mut made = self.rolled_up(&work.target, (start, end))?;
             made.add_all(&late);
             made
+        } else if cut > start && work.retired.begun != start {
+            self.taken_over(work, (start, end), &late, &rest)?
         } else if cut > start {
-            self.begin_part(work, start)?;
             work.retired.part.add_all(&late);
             let mut made = work.retired.part.clone();
             made.add_all(&rest);
@@ -290,21 +316,25 @@ impl Writer<'_> {
         self.replace(work, (start, end), &made)
     }
 
-    /// Lets the deleted part be that of the span from `start` on. It is another one's when the
-    /// policy had shorter or longer spans before; entries of shorter ones become part of it.
-    fn begin_part(&mut self, work: &mut Work, start: i64) -> Result<(), WriteError> {
-        let begun = work.retired.begun;
-        if begun == start {
-            return Ok(());
+    /// What a span makes of which a part was deleted that another policy knew, or the same with
+    /// other spans: what these made of it already. Without that it is made of what is left.
+    fn taken_over(
+        &mut self,
+        work: &Work,
+        (start, end): (i64, i64),
+        late: &Summary,
+        rest: &Summary,
+    ) -> Result<Summary, WriteError> {
+        let mut made = self.rolled_up(&work.target, (start, end))?;
+        let is_made = !made.is_empty();
+        if !is_made && work.retired.begun > start {
+            made.add_all(&work.retired.part);
         }
-        let known = std::mem::take(&mut work.retired.part);
-        if begun > start {
-            work.retired.part = self.rolled_up(&work.target, (start, begun))?;
-            work.retired.part.add_all(&known);
+        made.add_all(late);
+        if !is_made {
+            made.add_all(rest);
         }
-        work.retired.begun = start;
-        work.is_part_changed = true;
-        Ok(())
+        Ok(made)
     }
 
     /// What the entries of a series in a span make.

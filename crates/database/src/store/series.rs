@@ -158,7 +158,7 @@ pub(super) struct OpenSeries {
     pub(super) count: u64,
     pub(super) first: i64,
     last: i64,
-    is_new: bool,
+    pub(super) is_new: bool,
     /// What the changes make due; `None` when no policy is about the series.
     touched: Option<Touched>,
 }

@@ -1,8 +1,8 @@
 //! Proves that time series are rolled up and that old entries go, as policies say.
 //!
 //! `rolled_up_series_are_what_a_naive_roll_up_gives` compares with a map of all entries over random
-//! changes, late ones too, moves of the clock, restarts and runs that were broken off. The others
-//! prove single facts.
+//! changes, late ones too, moves of the clock, restarts, power losses and runs that were broken
+//! off. The others prove single facts.
 
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
 
@@ -15,7 +15,7 @@ use jackdaw_database::{
     SeriesRules, WriteError,
 };
 use jackdaw_io::Vfs;
-use jackdaw_sim::{Rng, SimVfs};
+use jackdaw_sim::{CrashChoice, Rng, SimVfs};
 
 use crate::common::{delete, open, put};
 
@@ -350,6 +350,11 @@ fn run(seed: u64) {
             10 => {
                 // All handles are gone before it is opened again.
                 run.database = open(&SimVfs::new(0));
+                if run.rng.chance(2) {
+                    // Power is lost.
+                    let choice = CrashChoice::Random(run.rng.next_u64());
+                    run.vfs = run.vfs.crash(choice);
+                }
                 run.database = open(&run.vfs);
             }
             _ if !run.has_policies => run.set_policies(),
@@ -447,6 +452,44 @@ fn new_policies_take_what_is_there_and_old_ones_leave_what_they_made() {
     assert_eq!((longer.len(), longer[&start][5]), (25, 120.0));
     database.batch(vec![delete("u/1"), delete("o/1")]).unwrap();
     assert_eq!(length(&database, "time_series_entries"), 0);
+}
+
+#[test]
+fn policies_put_before_others_and_taken_away_leave_what_these_made() {
+    let vfs = SimVfs::new(5);
+    let database = open(&vfs);
+    let hourly = policy("ByHour", Period::Milliseconds(HOUR), Some(50 * HOUR));
+    let daily = policy("ByDay", Period::Milliseconds(DAY), None);
+    let short = policies(Some(30 * HOUR), vec![daily.clone()]);
+    let long = policies(Some(30 * HOUR), vec![hourly, daily]);
+    database.batch(vec![put("u/1", "Users", "{}")]).unwrap();
+    let first = now(&vfs);
+    assert_eq!(first % DAY, 0, "the simulated clock begins with a day");
+    let mut expected = Vec::new();
+    for (round, set) in [&short, &long, &long, &short].into_iter().enumerate() {
+        database.set_series_policies(set).unwrap();
+        for _ in 0..3 {
+            // A day's entries, and one more long ago.
+            let begin = now(&vfs);
+            let day = (0..24).map(|hour| (begin + hour * HOUR, vec![1.0]));
+            let late = first + i64::try_from(round).unwrap() * SECOND + 1;
+            let late = (!expected.is_empty()).then_some((late, vec![1.0]));
+            let commands = vec![append("u/1", "Heart", day.chain(late))];
+            database.batch(commands).unwrap();
+            if let Some(first) = expected.first_mut() {
+                *first += 1.0;
+            }
+            expected.push(24.0);
+            // The end of retention is in the middle of days and of hours.
+            vfs.advance_clock(Duration::from_millis((13 * HOUR + 7_000).unsigned_abs()));
+            carry_out(&database);
+            vfs.advance_clock(Duration::from_millis((11 * HOUR - 7_000).unsigned_abs()));
+            carry_out(&database);
+            let days = entries(&database, "u/1", "Heart@ByDay");
+            let counts: Vec<f64> = days.values().map(|day| day[5]).collect();
+            assert_eq!(counts, expected, "round {round}");
+        }
+    }
 }
 
 #[test]
