@@ -1,5 +1,6 @@
 //! Proves that no request, however wrong, brings the server down or gets the wrong status: deep
-//! JSON, broken escapes, NULs, oversized ids and bodies, cut and slow requests, damaged gzip.
+//! JSON, broken escapes, NULs, oversized ids and bodies, cut and slow requests, damaged gzip and
+//! zstd.
 
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
 
@@ -17,6 +18,10 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    zstd::encode_all(bytes, 3).unwrap()
 }
 
 fn alive(connection: &mut Connection) {
@@ -209,15 +214,13 @@ fn bodies_beyond_the_limit_are_413_before_they_are_read() {
     assert_eq!(connection.read(false).status, 413);
 
     let mut connection = Connection::open(running.address());
-    let bomb = gzip(&vec![b' '; 10_000_000]);
-    assert!(bomb.len() < 100_000);
-    let encoding = "Content-Encoding: gzip\r\n";
-    assert_eq!(
-        connection
-            .exchange("PUT", &format!("{DOCS}?id=b"), encoding, &bomb)
-            .status,
-        413
-    );
+    for (name, pack) in [("gzip", gzip as fn(&[u8]) -> Vec<u8>), ("zstd", zstd)] {
+        let bomb = pack(&vec![b' '; 10_000_000]);
+        assert!(bomb.len() < 100_000);
+        let encoding = format!("Content-Encoding: {name}\r\n");
+        let answer = connection.exchange("PUT", &format!("{DOCS}?id=b"), &encoding, &bomb);
+        assert_eq!(answer.status, 413, "{name}");
+    }
     let fits = format!("{{\"x\":\"{}\"}}", "y".repeat(90_000));
     assert_eq!(
         connection.put(&format!("{DOCS}?id=fits"), &fits).status,
@@ -253,20 +256,25 @@ fn large_documents_and_batches_pass_whole() {
 }
 
 #[test]
-fn gzip_bodies_are_read_and_damaged_ones_refused() {
+fn packed_bodies_are_read_and_damaged_ones_refused() {
     let (_running, mut connection) = start_with_database();
-    let encoding = "Content-Encoding: gzip\r\n";
-    let packed = gzip(br#"{"a":"packed"}"#);
     let path = format!("{DOCS}?id=gz/1");
-    assert_eq!(
-        connection.exchange("PUT", &path, encoding, &packed).status,
-        201
-    );
-    assert_eq!(connection.get(&path).json()["Results"][0]["a"], "packed");
-    for damaged in [&packed[..packed.len() - 6], b"not gzip at all", b""] {
-        let answer = connection.exchange("PUT", &path, encoding, damaged);
-        assert_eq!(answer.status, 500, "{}", answer.text());
-        assert_eq!(answer.json()["Type"], "System.IO.InvalidDataException");
+    for (name, pack) in [("gzip", gzip as fn(&[u8]) -> Vec<u8>), ("zstd", zstd)] {
+        let encoding = format!("Content-Encoding: {name}\r\n");
+        let packed = pack(format!(r#"{{"a":"packed by {name}"}}"#).as_bytes());
+        let answer = connection.exchange("PUT", &path, &encoding, &packed);
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        let stored = connection.get(&path).json();
+        assert_eq!(stored["Results"][0]["a"], format!("packed by {name}"));
+        for damaged in [&packed[..packed.len() - 6], b"not packed at all"] {
+            let answer = connection.exchange("PUT", &path, &encoding, damaged);
+            assert_eq!(answer.status, 500, "{}", answer.text());
+            assert_eq!(answer.json()["Type"], "System.IO.InvalidDataException");
+        }
+        assert_eq!(
+            connection.exchange("PUT", &path, &encoding, b"").status,
+            500
+        );
     }
     let answer = connection.exchange("PUT", &path, "Content-Encoding: br\r\n", b"{}");
     assert_eq!(answer.status, 415);

@@ -78,21 +78,31 @@ fn documents_are_stored_before_the_body_ends() {
 }
 
 #[test]
-fn gzip_is_unpacked_as_it_arrives() {
+fn what_is_packed_is_unpacked_as_it_arrives() {
     let (_running, mut connection) = start_with_database();
-    let elements: Vec<String> = (0..500).map(element).collect();
+    let array = |numbers: std::ops::Range<usize>| {
+        let elements: Vec<String> = numbers.map(element).collect();
+        format!("[{}]", elements.join(",")).into_bytes()
+    };
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder
-        .write_all(format!("[{}]", elements.join(",")).as_bytes())
-        .unwrap();
-    let packed = encoder.finish().unwrap();
-    begin(&mut connection, "Content-Encoding: gzip\r\n");
-    packed
-        .chunks(97)
-        .for_each(|piece| chunk(&mut connection, piece));
-    connection.send(b"0\r\n\r\n");
-    assert_eq!(connection.read(false).status, 201);
-    assert_eq!(count(&mut connection), 500);
+    encoder.write_all(&array(0..500)).unwrap();
+    let bodies = [
+        ("gzip", encoder.finish().unwrap(), 500),
+        (
+            "zstd",
+            zstd::encode_all(&array(500..900)[..], 1).unwrap(),
+            900,
+        ),
+    ];
+    for (name, packed, expected) in bodies {
+        begin(&mut connection, &format!("Content-Encoding: {name}\r\n"));
+        packed
+            .chunks(97)
+            .for_each(|piece| chunk(&mut connection, piece));
+        connection.send(b"0\r\n\r\n");
+        assert_eq!(connection.read(false).status, 201);
+        assert_eq!(count(&mut connection), expected);
+    }
 }
 
 /// Some releases of the official client for Node.js send nothing after the `]` until they have the

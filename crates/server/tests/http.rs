@@ -135,6 +135,13 @@ fn answers_are_compressed_when_asked_for_and_worth_it() {
         .unwrap();
     let unpacked: serde_json::Value = serde_json::from_slice(&unpacked).unwrap();
     assert_eq!(unpacked["Topology"], plain.json()["Topology"]);
+    connection.send(request("Accept-Encoding: gzip, zstd\r\n").as_bytes());
+    let packed = connection.read(false);
+    assert_eq!(packed.header("content-encoding"), Some("zstd"));
+    assert_eq!(packed.header("vary"), Some("Accept-Encoding"));
+    let unpacked = zstd::decode_all(&packed.body[..]).unwrap();
+    let unpacked: serde_json::Value = serde_json::from_slice(&unpacked).unwrap();
+    assert_eq!(unpacked["Topology"], plain.json()["Topology"]);
     let small = connection.exchange("GET", "/debug/server-id", accept, b"");
     assert_eq!(small.header("content-encoding"), None);
 }

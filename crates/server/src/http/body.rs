@@ -3,18 +3,18 @@
 //! Called by `dispatch` before a handler runs, so that handlers see finished bytes and slow senders
 //! hold no thread and no transaction.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use flate2::read::MultiGzDecoder;
 use http_body_util::BodyExt;
+use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_ENCODING, HeaderMap};
-use hyper::{StatusCode, header};
+use hyper::header::HeaderMap;
 use tokio::runtime::Handle;
 
 use super::body_memory::{BodyMemory, BodyPlace};
+use super::encoding::Encoding;
 use crate::wire::{WireError, kind};
 
 /// Bytes of a refused body that are read all the same, so that the client sees the refusal: a
@@ -74,7 +74,7 @@ impl Pace {
     }
 }
 
-/// Reads the whole body, decompressed when it came as gzip.
+/// Reads the whole body, decompressed when it came as gzip or zstd.
 ///
 /// Fails with 413 beyond the limit, 408 when the sender stalls, 415 for an unknown encoding, 503
 /// when bodies take all the memory they may. The place is to be kept as long as the body.
@@ -153,38 +153,33 @@ async fn decompress(
     headers: &HeaderMap,
     bytes_max: usize,
 ) -> Result<(Bytes, BodyPlace), WireError> {
-    let encoding = headers.get(CONTENT_ENCODING).map(|value| value.as_bytes());
-    match encoding {
-        None | Some(b"identity" | b"") => Ok((body, place)),
-        Some(b"gzip" | b"x-gzip") => {
-            let inflate = tokio::task::spawn_blocking(move || gunzip(&body, place, bytes_max));
-            inflate.await.map_err(|_| unreadable("gzip"))?
-        }
-        Some(other) => Err(unreadable(&String::from_utf8_lossy(other))),
-    }
+    let Some(encoding) = Encoding::of_body(headers)? else {
+        return Ok((body, place));
+    };
+    let unpacked = tokio::task::spawn_blocking(move || unpack(encoding, &body, place, bytes_max));
+    unpacked
+        .await
+        .map_err(|error| encoding.damaged(&io::Error::other(error)))?
 }
 
-fn gunzip(
+fn unpack(
+    encoding: Encoding,
     body: &[u8],
     mut place: BodyPlace,
     bytes_max: usize,
 ) -> Result<(Bytes, BodyPlace), WireError> {
+    let damaged = |error| encoding.damaged(&error);
     let mut plain = Vec::new();
-    let mut decoder = MultiGzDecoder::new(body);
+    let mut reader = encoding.reader(body).map_err(damaged)?;
     loop {
-        let mut piece = decoder.by_ref().take(UNPACKED_BYTES);
-        let read = piece.read_to_end(&mut plain).map_err(|error| {
-            WireError::new(
-                kind::INVALID_DATA,
-                format!("The gzip body is damaged: {error}"),
-            )
-        })?;
+        let mut piece = reader.by_ref().take(UNPACKED_BYTES);
+        let read = piece.read_to_end(&mut plain).map_err(damaged)?;
         if plain.len() > bytes_max {
             return Err(WireError::body_too_large(bytes_max));
         }
-        // Both are there at the same time.
-        let both = body.len() + plain.len();
-        let grown = Handle::current().block_on(place.grow(both as u64));
+        // All of it is there at the same time.
+        let held = body.len() + plain.len() + encoding.held_bytes(plain.len());
+        let grown = Handle::current().block_on(place.grow(held as u64));
         grown.map_err(|_| crowded())?;
         if read == 0 {
             return Ok((Bytes::from(plain), place));
@@ -213,12 +208,4 @@ pub(super) fn broken(error: &hyper::Error) -> WireError {
         format!("The request body was cut short: {error}"),
     )
     .with_status(StatusCode::BAD_REQUEST)
-}
-
-pub(super) fn unreadable(encoding: &str) -> WireError {
-    let message = format!(
-        "{} '{encoding}' is not supported; send gzip or no encoding.",
-        header::CONTENT_ENCODING
-    );
-    WireError::new(kind::NOT_SUPPORTED, message).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
 }

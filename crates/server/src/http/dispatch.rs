@@ -29,6 +29,7 @@ use super::admission::Overloaded;
 use super::body::{self, BodyLimits};
 use super::body_memory::BodyPlace;
 use super::chunks::ChunkWriter;
+use super::encoding::Encoding;
 use super::feed::Feed;
 use super::listener::Places;
 use super::reply::{Reply, ReplyBody};
@@ -229,7 +230,7 @@ pub(super) async fn answer(
     let upgrade = head.extensions.remove::<OnUpgrade>();
     let upgrade = Mutex::new(upgrade.map(|connection| Upgrade { connection, places }));
     let head_bytes = head_bytes(&head);
-    let accepts_gzip = accepts_gzip(&head.headers) && wants_compression(&shared, caller.peer);
+    let encoding = accepted(&head.headers).filter(|_| wants_compression(&shared, caller.peer));
     let guard = shared.guard();
     let routed = guard
         .check_host(head.version, &head.uri, &head.headers)
@@ -283,8 +284,8 @@ pub(super) async fn answer(
             (failed(&error, url_of(&head.uri)), None)
         }
     };
-    if accepts_gzip {
-        reply = compress(reply).await;
+    if let Some(encoding) = encoding {
+        reply = compress(reply, encoding).await;
     }
     reply
         .headers
@@ -621,16 +622,10 @@ fn failed(error: &WireError, url: &str) -> Reply {
     }
 }
 
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let accepted = headers
-        .get(header::ACCEPT_ENCODING)
-        .and_then(|value| value.to_str().ok());
-    accepted.is_some_and(|accepted| {
-        let mut encodings = accepted
-            .split(',')
-            .map(|part| part.split(';').next().unwrap_or(""));
-        encodings.any(|encoding| encoding.trim().eq_ignore_ascii_case("gzip"))
-    })
+/// The encoding that the answer may have.
+fn accepted(headers: &HeaderMap) -> Option<Encoding> {
+    let accepted = headers.get(header::ACCEPT_ENCODING)?;
+    Encoding::preferred(accepted.to_str().ok()?)
 }
 
 fn wants_compression(shared: &Shared, peer: SocketAddr) -> bool {
@@ -642,11 +637,11 @@ fn wants_compression(shared: &Shared, peer: SocketAddr) -> bool {
 }
 
 /// Compresses a whole body of at least `COMPRESS_BYTES_MIN`, off the runtime's threads.
-async fn compress(mut reply: Reply) -> Reply {
+async fn compress(mut reply: Reply, encoding: Encoding) -> Reply {
     let compressed = match &reply.body {
         ReplyBody::Whole(body) if body.len() >= COMPRESS_BYTES_MIN => {
             let body = body.clone();
-            tokio::task::spawn_blocking(move || gzip(&body))
+            tokio::task::spawn_blocking(move || encoding.pack(&body))
                 .await
                 .ok()
                 .flatten()
@@ -655,21 +650,13 @@ async fn compress(mut reply: Reply) -> Reply {
     };
     if let Some(body) = compressed.filter(|_| reply.status == StatusCode::OK) {
         reply.body = ReplyBody::Whole(body);
-        reply
-            .headers
-            .insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        let name = HeaderValue::from_static(encoding.name());
+        reply.headers.insert(header::CONTENT_ENCODING, name);
         reply
             .headers
             .insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     }
     reply
-}
-
-fn gzip(body: &[u8]) -> Option<Bytes> {
-    use std::io::Write;
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(body).ok()?;
-    encoder.finish().ok().map(Bytes::from)
 }
 
 #[cfg(test)]

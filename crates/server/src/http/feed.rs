@@ -4,29 +4,23 @@
 //! client is still sending. The row of the route says how long the whole body may be; the handler
 //! limits what it keeps.
 
-use std::io::Write;
 use std::time::Duration;
 
 use bytes::Bytes;
-use flate2::write::GzDecoder;
 use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_ENCODING, HeaderMap};
+use hyper::header::HeaderMap;
 
-use super::body::{DRAIN_BYTES_MAX, broken, drain, stalled, unreadable};
+use super::body::{DRAIN_BYTES_MAX, broken, drain, stalled};
 use super::dispatch::Ended;
+use super::encoding::{Encoding, Unpacker};
 use crate::wire::{WireError, kind};
-
-/// Bytes of gzip that are unpacked at a time: they grow to a thousand times as many at most.
-const PACKED_BYTES: usize = 256;
-/// Unpacked bytes that make a piece.
-const PIECE_BYTES: usize = 32 << 10;
 
 /// The pieces of a body, decompressed.
 pub(crate) struct Feed {
     incoming: Incoming,
-    gzip: Option<GzDecoder<Vec<u8>>>,
+    unpacker: Option<Unpacker>,
     /// What came and was not unpacked yet.
     packed: Bytes,
     stall: Duration,
@@ -44,14 +38,15 @@ impl Feed {
         stall: Duration,
         bytes_max: u64,
     ) -> Result<Feed, WireError> {
-        let gzip = match headers.get(CONTENT_ENCODING).map(|value| value.as_bytes()) {
-            None | Some(b"identity" | b"") => None,
-            Some(b"gzip" | b"x-gzip") => Some(GzDecoder::new(Vec::new())),
-            Some(other) => return Err(unreadable(&String::from_utf8_lossy(other))),
+        let unpacker = match Encoding::of_body(headers)? {
+            Some(encoding) => {
+                Some(Unpacker::new(encoding).map_err(|error| encoding.damaged(&error))?)
+            }
+            None => None,
         };
         Ok(Feed {
             incoming,
-            gzip,
+            unpacker,
             packed: Bytes::new(),
             stall,
             left: bytes_max,
@@ -72,8 +67,8 @@ impl Feed {
             return Err(too_large(self.bytes_max));
         }
         loop {
-            if !self.packed.is_empty() {
-                let plain = self.inflate()?;
+            if let (false, Some(unpacker)) = (self.packed.is_empty(), &mut self.unpacker) {
+                let plain = unpacker.unpack(&mut self.packed)?;
                 return self.counted(plain).map(Some);
             }
             let frame = tokio::time::timeout(self.stall, self.incoming.frame());
@@ -88,7 +83,7 @@ impl Feed {
                 return self.finish();
             };
             if let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() {
-                match self.gzip {
+                match self.unpacker {
                     Some(_) => self.packed = data,
                     None => return self.counted(data).map(Some),
                 }
@@ -101,26 +96,12 @@ impl Feed {
         drain(&mut self.incoming, DRAIN_BYTES_MAX).await;
     }
 
-    /// Unpacks what came, or as much of it as makes a piece.
-    fn inflate(&mut self) -> Result<Bytes, WireError> {
-        let Some(gzip) = &mut self.gzip else {
-            return Ok(std::mem::take(&mut self.packed));
-        };
-        while !self.packed.is_empty() && gzip.get_ref().len() < PIECE_BYTES {
-            let data = self.packed.split_to(self.packed.len().min(PACKED_BYTES));
-            gzip.write_all(&data).map_err(|error| damaged(&error))?;
-        }
-        // Without the flush, what a client has sent so far may stay inside the decoder.
-        gzip.flush().map_err(|error| damaged(&error))?;
-        Ok(Bytes::from(std::mem::take(gzip.get_mut())))
-    }
-
     fn finish(&mut self) -> Result<Option<Bytes>, WireError> {
-        let Some(gzip) = self.gzip.take() else {
+        let Some(unpacker) = &mut self.unpacker else {
             return Ok(None);
         };
-        let rest = gzip.finish().map_err(|error| damaged(&error))?;
-        let rest = self.counted(Bytes::from(rest))?;
+        let rest = unpacker.finish()?;
+        let rest = self.counted(rest)?;
         Ok((!rest.is_empty()).then_some(rest))
     }
 
@@ -138,11 +119,4 @@ fn not_any_more() -> WireError {
 
 fn too_large(bytes_max: u64) -> WireError {
     WireError::body_too_large(usize::try_from(bytes_max).unwrap_or(usize::MAX))
-}
-
-fn damaged(error: &std::io::Error) -> WireError {
-    WireError::new(
-        kind::INVALID_DATA,
-        format!("The gzip body is damaged: {error}"),
-    )
 }

@@ -9,6 +9,7 @@ mod body;
 mod body_memory;
 mod chunks;
 mod dispatch;
+mod encoding;
 mod feed;
 mod listener;
 mod quick;
