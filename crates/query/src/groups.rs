@@ -4,7 +4,8 @@
 //! projection then see the groups as documents. Groups are made anew for each query, from every
 //! document of the scope, so they are never stale and cost time in proportion.
 //!
-//! A group is a document without id. Its fields are named as the paths are written.
+//! A group is a document without id. Its fields are named as the paths are written. Left out are
+//! documents whose keys are all null, and those whose list to group by is empty.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -96,6 +97,20 @@ impl Grouping {
         each_of(key).map(|at| &key.parts()[..at])
     }
 
+    /// Whether a document, or an element of the array that is grouped, has null for every key. What
+    /// does not have the field at all is something else: it is in the group of null.
+    fn is_null(&self, document: &StoredDocument<'_>, element: Option<Value<'_>>) -> bool {
+        let mut keys = self.keys.iter().zip(&self.contents);
+        keys.all(|(path, is_content)| {
+            let found = match (each_of(path), element) {
+                (Some(at), Some(element)) if !is_content => find(element, &path.parts()[at + 1..]),
+                _ if path.metadata_parts().is_some() => return false,
+                _ => find(document.body.root(), path.parts()),
+            };
+            matches!(found, Found::One(Value::Null))
+        })
+    }
+
     /// The groups of `scope`, in the order in which their first documents changed.
     pub(crate) fn groups<S: Source>(
         &self,
@@ -166,16 +181,21 @@ struct Groups<'g> {
 
 impl Groups<'_> {
     fn add(&mut self, document: &StoredDocument<'_>) -> Result<(), QueryError> {
-        let Some(prefix) = self.grouping.fanned_prefix() else {
-            return self.add_entry(document, None);
+        let grouping = self.grouping;
+        let Some(prefix) = grouping.fanned_prefix() else {
+            return match grouping.is_null(document, None) {
+                true => Ok(()),
+                false => self.add_entry(document, None),
+            };
         };
         let elements = match find(document.body.root(), prefix) {
-            Found::One(Value::Array(elements)) if !elements.is_empty() => elements,
-            // A document without elements is in the group of null.
+            Found::One(Value::Array(elements)) => elements,
+            // A document without the array is in the group of null.
             _ => return self.add_entry(document, Some(Value::Null)),
         };
         elements
             .iter()
+            .filter(|element| !grouping.is_null(document, Some(*element)))
             .try_for_each(|element| self.add_entry(document, Some(element)))
     }
 

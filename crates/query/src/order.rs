@@ -242,8 +242,9 @@ pub(crate) fn random_rank(seed: u64, number: DocumentNumber) -> u64 {
     xxh3_64(&number.0.to_le_bytes(), seed)
 }
 
-/// Texts in which runs of digits compare as numbers: `a9` before `a10`. Equal numbers with
-/// different zeros in front compare by their text, so that the order is total.
+/// Texts in which runs of digits compare as numbers: `a9` before `a10`. Digits come before
+/// everything else, a minus too, which is no part of a number here. Equal numbers with different
+/// zeros in front compare by their text, so that the order is total.
 fn compare_alphanumeric(a: &str, b: &str) -> Comparison {
     let (mut rest_a, mut rest_b) = (a, b);
     loop {
@@ -263,7 +264,8 @@ fn compare_alphanumeric(a: &str, b: &str) -> Comparison {
             (rest_a, rest_b) = (&rest_a[run_a.len()..], &rest_b[run_b.len()..]);
         } else {
             if first_a != first_b {
-                return first_a.cmp(&first_b);
+                let digits_first = |letter: char| (!letter.is_ascii_digit(), letter);
+                return digits_first(first_a).cmp(&digits_first(first_b));
             }
             let len = first_a.len_utf8();
             (rest_a, rest_b) = (&rest_a[len..], &rest_b[len..]);
@@ -293,6 +295,8 @@ mod tests {
             "9",
             "",
             "a9.5",
+            "-3",
+            "a-1",
             "a99999999999999999999",
         ];
         texts.sort_by(|a, b| compare_alphanumeric(a, b));
@@ -302,6 +306,7 @@ mod tests {
                 "",
                 "9",
                 "10",
+                "-3",
                 "a",
                 "a9",
                 "a9.5",
@@ -309,6 +314,7 @@ mod tests {
                 "a09b",
                 "a10",
                 "a99999999999999999999",
+                "a-1",
                 "b"
             ]
         );

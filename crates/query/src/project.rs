@@ -349,7 +349,8 @@ fn push_loaded(
     }
 }
 
-/// A missing value is null; a path that fans out gives an array.
+/// A missing value is null; a path that fans out gives an array. Of a row that is no document,
+/// such as a result of a reduce, metadata that it has not got is left out.
 fn push_field(
     name: &str,
     path: &FieldPath,
@@ -366,6 +367,7 @@ fn push_field(
         Some(parts) => (document.metadata.map(|metadata| metadata.root()), parts),
     };
     match root.map_or(Found::Nothing, |root| find(root, parts)) {
+        Found::Nothing if path.metadata_parts().is_some() && document.id.is_empty() => {}
         Found::Nothing => row.null(name),
         Found::One(value) => row.value(name, value),
         Found::Many => row.array(name, |elements| {

@@ -346,13 +346,13 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
         self.terms(call, field, Written::Near { text, slop }, options)
     }
 
-    /// `lucene(field, text)`.
+    /// `lucene(field, text)`: about the words of the field, unless it is exact.
     fn lucene(&self, call: &'q Call) -> Result<Predicate, QueryError> {
         self.check_arguments(call, 2, 3)?;
         let kind = if self.exact {
             FieldKind::Exact
         } else {
-            FieldKind::Plain
+            FieldKind::Search
         };
         let (field, options) = self.terms_field(call, kind)?;
         match self.text_argument(call, 1)? {

@@ -238,13 +238,17 @@ impl BoundQuery {
         reads_documents || self.script.is_some() || !self.series.is_empty()
     }
 
-    /// Names of the fields of rows that are time series; none when a whole row is one.
-    pub(crate) fn series_fields(&self) -> Vec<String> {
+    /// Names of the fields of rows that are time series, none when a whole row is one; `None` when
+    /// the query asks for no time series.
+    pub(crate) fn series_fields(&self) -> Option<Vec<String>> {
+        if self.series.is_empty() {
+            return None;
+        }
         let Projection::Fields(outputs) = &self.projection else {
-            return Vec::new();
+            return Some(Vec::new());
         };
         let series = outputs.iter().filter(|output| output.source.is_series());
-        series.map(|output| output.name.clone()).collect()
+        Some(series.map(|output| output.name.clone()).collect())
     }
 
     /// The condition of a query that says nothing but which documents: no order, page, projection,

@@ -61,7 +61,7 @@ fn run_facets<S: Source>(
             }
         }
     }
-    let mut outcome = Outcome::default();
+    let mut outcome = begun();
     let (mut ids, mut known) = (Vec::new(), HashSet::new());
     for facet in &facets {
         let way = match plan.access {
@@ -155,7 +155,7 @@ fn run_suggestions<S: Source>(
 ) -> Result<Outcome, QueryError> {
     let index = source.index();
     let reader = index.as_ref().and_then(|index| index.reader);
-    let mut outcome = Outcome::default();
+    let mut outcome = begun();
     for suggest in list {
         let terms = match reader {
             Some(reader) => options.measured(
@@ -177,6 +177,13 @@ fn run_suggestions<S: Source>(
     }
     outcome.total_results = Some(list.len() as u64);
     Ok(outcome)
+}
+
+fn begun() -> Outcome {
+    Outcome {
+        is_aggregated: true,
+        ..Outcome::default()
+    }
 }
 
 /// Gives a row that is no document of the database.

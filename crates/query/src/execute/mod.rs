@@ -106,14 +106,16 @@ pub struct Outcome {
     pub included_paths: Option<Vec<String>>,
     /// Keys of compare-exchange that scripts asked to include, each once.
     pub included_keys: BTreeSet<String>,
-    /// Names of the fields of rows that are time series.
-    pub series_fields: Vec<String>,
+    /// Names of the fields of rows that are time series, when the query asks for time series.
+    pub series_fields: Option<Vec<String>>,
     /// Fragments of texts, for `include highlight(...)`.
     pub highlightings: Option<Highlightings>,
     /// For each id what its score is made of, for `include explanations()`.
     pub explanations: Option<BTreeMap<String, Vec<String>>>,
     /// Whether the query asks how long its parts took.
     pub has_timings: bool,
+    /// Whether rows are facets or suggestions instead of matches.
+    pub is_aggregated: bool,
 }
 
 /// Runs `plan` on the source it was made for and gives its rows to `sink`.

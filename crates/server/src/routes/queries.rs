@@ -86,14 +86,18 @@ fn push_told(out: &mut Vec<u8>, result: &QueryResult, names_series: bool) {
         if let Some(capped) = outcome.capped_max_results {
             object.long("CappedMaxResults", long(capped));
         }
-        object.long("ScannedResults", long(outcome.scanned_results));
-        object.long("SkippedResults", long(outcome.skipped_results));
+        // Facets and suggestions pass no matches on that could have been skipped.
+        if !outcome.is_aggregated {
+            object.long("ScannedResults", long(outcome.scanned_results));
+            object.long("SkippedResults", long(outcome.skipped_results));
+        }
         let milliseconds = u64::try_from(result.duration.as_millis()).unwrap_or(u64::MAX);
         object.long("DurationInMs", long(milliseconds));
         match &outcome.included_paths {
             Some(paths) => object.array("IncludedPaths", |list| {
                 paths.iter().for_each(|path| list.string(path));
             }),
+            None if outcome.is_aggregated => {}
             None => object.null("IncludedPaths"),
         }
         object.string("IndexName", &result.index_name);
@@ -102,12 +106,10 @@ fn push_told(out: &mut Vec<u8>, result: &QueryResult, names_series: bool) {
         object.bool("IsStale", result.is_stale);
         object.long("ResultEtag", result.result_etag);
         object.string("NodeTag", NODE_TAG);
-        if names_series {
+        let series_fields = outcome.series_fields.as_ref().filter(|_| names_series);
+        if let Some(names) = series_fields {
             object.array("TimeSeriesFields", |list| {
-                outcome
-                    .series_fields
-                    .iter()
-                    .for_each(|name| list.string(name));
+                names.iter().for_each(|name| list.string(name));
             });
         }
         push_beside(object, outcome, milliseconds);

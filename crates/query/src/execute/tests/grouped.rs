@@ -17,6 +17,7 @@ fn database() -> TestDatabase {
         ),
         ("a/3", r#"{"F":10,"G":"x","L":[],"T":[]}"#),
         ("a/4", r#"{"F":null,"G":null}"#),
+        ("a/5", r#"{"F":7}"#),
     ] {
         database.put(id, "Cars", body);
     }
@@ -50,12 +51,12 @@ fn keys_counts_and_sums_are_those_of_the_documents() {
         "from Cars group by G select G, count(), sum(F)",
         concat!(
             r#"[{"G":"x","Count":2,"F":11},{"G":"Y","Count":1,"F":2.5},"#,
-            r#"{"G":null,"Count":1,"F":0}]"#
+            r#"{"G":null,"Count":1,"F":7}]"#
         ),
     );
     check(
         "from Cars as c group by c.C.D select key() as K, count() as N",
-        r#"[{"K":1,"N":2},{"K":null,"N":2}]"#,
+        r#"[{"K":1,"N":2},{"K":null,"N":3}]"#,
     );
     check(
         "from Cars group by G, C.D select key(), sum(F) as S limit 1",
@@ -112,7 +113,7 @@ fn conditions_order_and_scripts_see_groups() {
     );
     check(
         "from Cars group by G order by Total desc select G, sum(F) as Total limit 2",
-        r#"[{"G":"x","Total":11},{"G":"Y","Total":2.5}]"#,
+        r#"[{"G":"x","Total":11},{"G":null,"Total":7}]"#,
     );
     check(
         "from Cars group by G filter G = 'x' select G",
