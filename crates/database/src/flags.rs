@@ -1,10 +1,10 @@
-//! What a document has beside its body, as one byte of its record and as the text clients see.
+//! What a document has beside its body, as two bytes of its record and as the text clients see.
 //!
 //! Stored by `record`; kept true by `store::beside`. Bytes: docs/format.md, "Document record".
 
 /// A set of flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// There are revisions of it.
@@ -23,11 +23,13 @@ impl Flags {
     pub const FORCE_CREATED: Flags = Flags(64);
     /// Its metadata has dates at which something happens. Clients do not see it.
     pub(crate) const HAS_DATES: Flags = Flags(128);
+    /// A cluster-wide transaction was the last to change it.
+    pub const FROM_CLUSTER_TRANSACTION: Flags = Flags(256);
     /// Everything whose names are kept in the metadata of the document.
     pub const BESIDE: Flags = Flags(8 | 16 | 32);
 
     /// Names on the wire, in the order in which they are written.
-    const NAMES: [(Flags, &'static str); 7] = [
+    const NAMES: [(Flags, &'static str); 8] = [
         (Flags::HAS_REVISIONS, "HasRevisions"),
         (Flags::REVISION, "Revision"),
         (Flags::DELETE_REVISION, "DeleteRevision"),
@@ -35,14 +37,22 @@ impl Flags {
         (Flags::HAS_COUNTERS, "HasCounters"),
         (Flags::HAS_TIME_SERIES, "HasTimeSeries"),
         (Flags::FORCE_CREATED, "ForceCreated"),
+        (Flags::FROM_CLUSTER_TRANSACTION, "FromClusterTransaction"),
     ];
 
-    pub(crate) fn from_byte(byte: u8) -> Flags {
-        Flags(byte)
+    /// From the two bytes of a record.
+    pub(crate) fn from_bytes(bytes: [u8; 2]) -> Flags {
+        Flags(u16::from_le_bytes(bytes))
     }
 
-    pub(crate) fn byte(self) -> u8 {
-        self.0
+    /// The two bytes of a record, which do not stand next to each other there.
+    pub(crate) fn bytes(self) -> [u8; 2] {
+        self.0.to_le_bytes()
+    }
+
+    /// Those that are set in both.
+    pub(crate) fn and(self, others: Flags) -> Flags {
+        Flags(self.0 & others.0)
     }
 
     /// Whether one of `others` is set.
@@ -97,7 +107,10 @@ mod tests {
             flags.without(Flags::BESIDE),
             Flags::default().with(Flags::HAS_REVISIONS)
         );
-        assert_eq!(Flags::from_byte(flags.byte()), flags);
+        assert_eq!(Flags::from_bytes(flags.bytes()), flags);
         assert_eq!(Flags::default().text(), "");
+        let cluster_wide = Flags::FROM_CLUSTER_TRANSACTION;
+        assert_eq!(cluster_wide.bytes(), [0, 1]);
+        assert_eq!(cluster_wide.text(), "FromClusterTransaction");
     }
 }

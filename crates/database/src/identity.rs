@@ -91,6 +91,13 @@ impl DatabaseId {
         )
     }
 
+    /// The change vector of what the cluster-wide transaction with this index changed, where that
+    /// is no document.
+    #[must_use]
+    pub fn transaction_vector(&self, index: u64) -> String {
+        format!("TRXN:{index}-{}", self.transaction_tag())
+    }
+
     /// The change vector of the change with this etag.
     #[must_use]
     pub fn change_vector(&self, etag: Etag) -> String {
@@ -125,6 +132,7 @@ mod tests {
         assert_eq!(id.etag_of("A:12-other"), None);
         let guarded = id.guarded_change_vector(&vector, 7);
         assert_eq!(split_guard(&guarded), (vector.as_str(), Some(7)));
+        assert_eq!(guarded, format!("{vector},{}", id.transaction_vector(7)));
         assert_ne!(id.transaction_tag(), id.as_str());
     }
 }

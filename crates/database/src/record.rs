@@ -53,7 +53,7 @@ impl RecordHead {
             etag: Etag(u64_at(head, 8)),
             collection: CollectionNumber(u32_at(head, 4)),
             last_modified: UnixTicks(u64_at(head, 16).cast_signed()),
-            flags: Flags::from_byte(head[1]),
+            flags: Flags::from_bytes([head[1], head[28]]),
         })
     }
 
@@ -67,13 +67,14 @@ impl RecordHead {
         let (head, rest) = place.split_at_mut(HEAD_BYTES);
         let id_len = u16::try_from(id.len()).expect("ids are shorter than 64 KiB");
         head[0] = RECORD_VERSION;
-        head[1] = self.flags.byte();
+        let [flags, more_flags] = self.flags.bytes();
+        head[1] = flags;
         head[2..4].copy_from_slice(&id_len.to_le_bytes());
         head[4..8].copy_from_slice(&self.collection.0.to_le_bytes());
         head[8..16].copy_from_slice(&self.etag.0.to_le_bytes());
         head[16..24].copy_from_slice(&self.last_modified.0.to_le_bytes());
         head[24..28].copy_from_slice(&metadata_len.to_le_bytes());
-        head[28..32].copy_from_slice(&[0; 4]);
+        head[28..32].copy_from_slice(&[more_flags, 0, 0, 0]);
         let (id_place, content_place) = rest.split_at_mut(id.len());
         id_place.copy_from_slice(id.as_bytes());
         content_place.copy_from_slice(content);
@@ -139,7 +140,7 @@ mod tests {
             etag: Etag(258),
             collection: CollectionNumber(3),
             last_modified: UnixTicks(-5),
-            flags: Flags::HAS_COUNTERS,
+            flags: Flags::HAS_COUNTERS.with(Flags::FROM_CLUSTER_TRANSACTION),
         };
         let mut bytes = vec![0xee; RecordHead::record_bytes("Users/1", 5)];
         head.encode("Users/1", 2, b"mmbbb", &mut bytes);
@@ -153,7 +154,8 @@ mod tests {
         assert_eq!(record.etag, Etag(258));
         assert_eq!(record.collection, CollectionNumber(3));
         assert_eq!(record.last_modified, UnixTicks(-5));
-        assert_eq!(record.flags, Flags::HAS_COUNTERS);
+        let flags = Flags::HAS_COUNTERS.with(Flags::FROM_CLUSTER_TRANSACTION);
+        assert_eq!(record.flags, flags);
         assert_eq!(record.id, "Users/1");
         assert_eq!((record.metadata, record.body), (&b"mm"[..], &b"bbb"[..]));
     }
@@ -168,7 +170,7 @@ mod tests {
         assert_eq!(bytes[8..16], 258u64.to_le_bytes());
         assert_eq!(bytes[16..24], (-5i64).to_le_bytes());
         assert_eq!(bytes[24..28], 2u32.to_le_bytes());
-        assert_eq!(bytes[28..32], [0; 4]);
+        assert_eq!(bytes[28..32], [1, 0, 0, 0]);
         assert_eq!(&bytes[32..], b"Users/1mmbbb");
     }
 

@@ -235,10 +235,24 @@ fn a_cluster_wide_batch_guards_documents_and_tells_conflicts() {
     let kind = "Raven.Client.Exceptions.ClusterTransactionConcurrencyException";
     assert_eq!(again.json()["Type"], kind);
     assert_eq!(again.json()["ConcurrencyViolations"][0]["Id"], "a/1");
-    let loaded = connection
-        .get(&format!("{BASE}/docs?id=a/1&txMode=ClusterWide"))
-        .json();
-    let vector = &loaded["Results"][0]["@metadata"]["@change-vector"];
+    let answer = connection.get(&format!("{BASE}/docs?id=a/1&txMode=ClusterWide"));
+    assert!(answer.header("etag").unwrap().starts_with("\"Hash-"));
+    let loaded = answer.json();
+    let metadata = &loaded["Results"][0]["@metadata"];
+    assert_eq!(metadata["@flags"], "FromClusterTransaction");
+    let vector = &metadata["@change-vector"];
+    connection.put(&format!("{BASE}/docs?id=f/1"), r#"{"key":"k"}"#);
+    let included = |mode: &str| format!("{BASE}/docs?id=f/1&cmpxchg=key{mode}");
+    let found = connection.get(&included("&txMode=ClusterWide")).json();
+    let found = &found["CompareExchangeValueIncludes"]["k"]["ChangeVector"];
+    let start = format!("TRXN:{index}-");
+    assert!(found.as_str().unwrap().starts_with(&start), "{found}");
+    let found = connection.get(&included("")).json();
+    let found = &found["CompareExchangeValueIncludes"]["k"];
+    assert_eq!(
+        (&found["Index"], found.get("ChangeVector")),
+        (&json!(index), None)
+    );
     let mut known = put.clone();
     known["OriginalChangeVector"] = vector.clone();
     assert_eq!(connection.post(&bulk, &body(json!([known]))).status, 201);

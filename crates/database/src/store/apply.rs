@@ -155,6 +155,8 @@ pub(crate) struct Writer<'w> {
     pub(super) revisions: Option<Option<Rc<RevisionsConfiguration>>>,
     /// The policies of time series, once they were read.
     pub(super) policies: Option<Rc<SeriesPolicies>>,
+    /// What is stored is from a cluster-wide transaction.
+    pub(super) is_cluster_wide: bool,
     /// Index of the compare-exchange commands of this transaction, once there is one.
     pub(super) exchange_index: Option<u64>,
 }
@@ -183,6 +185,7 @@ impl<'w> Writer<'w> {
             incomplete: Vec::new(),
             revisions: None,
             policies: None,
+            is_cluster_wide: false,
             exchange_index: None,
         })
     }
@@ -367,6 +370,7 @@ impl<'w> Writer<'w> {
             .ok_or_else(|| ReadError::damaged_document("the metadata of a document", number))?;
         let has_dates = self.enter_dates(put.id, number, old, metadata)?;
         flags = flags.set(Flags::HAS_DATES, has_dates);
+        flags = flags.set(Flags::FROM_CLUSTER_TRANSACTION, self.is_cluster_wide);
         self.state.last_etag.0 += 1;
         let head = RecordHead {
             etag: self.state.last_etag,

@@ -17,6 +17,7 @@ use crate::command::CommandResult;
 use crate::database::Core;
 use crate::error::{ReadError, Violation, WriteError};
 use crate::exchange::{ExchangeChange, ExchangeOutcome, GuardedDocument};
+use crate::flags::Flags;
 use crate::prepared::Prepared;
 
 const VERSION: u8 = 1;
@@ -196,6 +197,7 @@ pub(crate) fn apply_cluster_wide(
         return Err(WriteError::ClusterConflict(violations));
     }
     let mut writer = Writer::begin(transaction, &core.id, core.now())?.with_results();
+    writer.is_cluster_wide = true;
     writer.exchange_index = Some(index);
     apply_items(&mut writer, core, batch)?;
     for document in &mode.guarded {
@@ -203,8 +205,15 @@ pub(crate) fn apply_cluster_wide(
     }
     let mut applied = writer.finish()?;
     for result in &mut applied.results {
-        if let CommandResult::Put { change_vector, .. } = result {
+        if let CommandResult::Put {
+            change_vector,
+            flags,
+            ..
+        } = result
+        {
             *change_vector = core.id.guarded_change_vector(change_vector, index);
+            // Who sent the transaction knows.
+            *flags = flags.without(Flags::FROM_CLUSTER_TRANSACTION);
         }
     }
     Ok((index, applied))

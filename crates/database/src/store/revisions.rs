@@ -250,7 +250,7 @@ impl Writer<'_> {
     fn snapshot_metadata(&mut self, state: &State<'_>) -> Result<(Vec<u8>, Flags), WriteError> {
         let beside = Flags::BESIDE;
         let flags = match state.head.flags.has(beside) {
-            true => Flags::from_byte(state.head.flags.byte() & beside.byte()),
+            true => state.head.flags.and(beside),
             false => return Ok((state.metadata.to_vec(), Flags::default())),
         };
         let mut builder = Builder::new();

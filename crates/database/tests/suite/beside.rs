@@ -319,6 +319,19 @@ fn a_cluster_wide_transaction_is_refused_as_a_whole_when_a_guard_changed() {
     );
     let (later, _) = cluster_wide(&database, second, Some(index)).unwrap();
     assert!(later > index);
+    let flags = || {
+        database
+            .read()
+            .unwrap()
+            .get("a/1")
+            .unwrap()
+            .unwrap()
+            .flags()
+    };
+    assert_eq!(flags().text(), "FromClusterTransaction");
+    store(&database, "a/1", "As", r#"{"n":2}"#);
+    assert_eq!(flags().text(), "", "the last change was an ordinary one");
+    let (_, _) = cluster_wide(&database, vec![put("a/1", "As", "{}")], Some(later)).unwrap();
     assert!(
         database
             .read()

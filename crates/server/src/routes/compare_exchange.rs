@@ -191,10 +191,12 @@ impl Wanted {
     }
 
     /// Appends the member of an answer that holds the values that documents name.
+    /// `is_cluster_wide`: with their change vectors, which such a session sends back.
     pub(super) fn push<'d>(
         &self,
         snapshot: &Snapshot,
         bodies: impl Iterator<Item = jackdaw_document::Value<'d>>,
+        is_cluster_wide: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
         let mut keys: Vec<String> = Vec::new();
@@ -207,7 +209,7 @@ impl Wanted {
                 );
             }
         }
-        push_includes(snapshot, keys, out)
+        push_includes(snapshot, keys, is_cluster_wide, out)
     }
 }
 
@@ -215,6 +217,7 @@ impl Wanted {
 pub(super) fn push_includes(
     snapshot: &Snapshot,
     mut keys: Vec<String>,
+    is_cluster_wide: bool,
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
     keys.sort();
@@ -229,7 +232,13 @@ pub(super) fn push_includes(
     out.extend_from_slice(b",\"CompareExchangeValueIncludes\":");
     write_object(out, |members| {
         for (key, value) in &found {
-            members.object(key, |row| push(row, key, value.as_ref()));
+            members.object(key, |row| {
+                push(row, key, value.as_ref());
+                if let Some(value) = value.as_ref().filter(|_| is_cluster_wide) {
+                    let vector = snapshot.database_id().transaction_vector(value.index);
+                    row.string("ChangeVector", &vector);
+                }
+            });
         }
     });
     Ok(())

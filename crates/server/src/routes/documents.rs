@@ -1,8 +1,8 @@
 //! `/databases/*/docs`: documents by id, by prefix, newest first; storing and deleting one.
 //!
 //! Reading takes one snapshot for a whole request, so that documents and what they include agree.
-//! The ETag of one document is its change vector, of several a hash of theirs, of a listing the
-//! database's change vector; a client that sends it back gets 304.
+//! The ETag of one document is its change vector, of several and of a cluster-wide read a hash of
+//! theirs, of a listing the database's change vector; a client that sends it back gets 304.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -70,8 +70,11 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
         return Ok(());
     }
     let included = includes.gather(&snapshot, &found)?;
+    let is_cluster_wide = query
+        .first("txMode")
+        .is_some_and(|mode| mode.eq_ignore_ascii_case("ClusterWide"));
     let etag = match &found[..] {
-        [Some(document)] if includes.is_empty() => document.change_vector(),
+        [Some(document)] if includes.is_empty() && !is_cluster_wide => document.change_vector(),
         _ if includes.has_beside() => {
             // These change without the documents: only the whole database tells.
             let exchange = snapshot
@@ -86,9 +89,6 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
         return Ok(());
     }
     let metadata_only = query.flag("metadataOnly");
-    let is_cluster_wide = query
-        .first("txMode")
-        .is_some_and(|mode| mode.eq_ignore_ascii_case("ClusterWide"));
     out.buffer.extend_from_slice(b"{\"Results\":[");
     for (slot, document) in found.iter().enumerate() {
         if slot > 0 {
@@ -122,7 +122,7 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
     }
     out.buffer.push(b'}');
     let documents: Vec<&DocumentRow<'_>> = found.iter().flatten().collect();
-    includes.push_beside(&snapshot, &documents, &mut out.buffer)?;
+    includes.push_beside(&snapshot, &documents, is_cluster_wide, &mut out.buffer)?;
     out.buffer.push(b'}');
     Ok(())
 }
@@ -323,6 +323,7 @@ impl Includes {
         &self,
         snapshot: &Snapshot,
         documents: &[&DocumentRow<'_>],
+        is_cluster_wide: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), WireError> {
         if let Some(counters) = &self.counters {
@@ -330,7 +331,7 @@ impl Includes {
         }
         if let Some(exchange) = &self.exchange {
             let bodies = documents.iter().map(|document| document.body().root());
-            exchange.push(snapshot, bodies, out)?;
+            exchange.push(snapshot, bodies, is_cluster_wide, out)?;
         }
         if let Some(series) = &self.series {
             let named = documents

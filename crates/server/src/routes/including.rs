@@ -111,7 +111,7 @@ impl Included {
             }
         }
         if wants_exchange {
-            compare_exchange::push_includes(snapshot, keys, out)?;
+            compare_exchange::push_includes(snapshot, keys, false, out)?;
         }
         self.push_series(snapshot, out)
     }
