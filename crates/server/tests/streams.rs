@@ -43,8 +43,31 @@ fn documents_are_streamed_in_three_formats() {
     assert_eq!((rows.len(), rows[2]), (3, ""));
     let first: Value = serde_json::from_str(rows[0]).unwrap();
     assert_eq!(first["@metadata"]["@id"], "a/00001");
+    let json = Some("application/json; charset=utf-8");
+    assert_eq!(lines.header("content-type"), json);
     let none = connection.get("/databases/db1/streams/docs?startsWith=zz");
     assert_eq!(none.text(), r#"{"Results":[]}"#);
+}
+
+#[test]
+fn a_table_has_the_columns_of_its_first_row() {
+    let (_server, mut connection) = start_with_database();
+    store(&mut connection, 3, 1);
+    let lines = "\u{feff}@id,n,t\r\na/00001,1.0,x\r\na/00002,2.0,x\r\n";
+    let path = "/databases/db1/streams/docs?startsWith=a/&start=1&format=csv";
+    let answer = connection.get(path);
+    assert_eq!(answer.text(), lines);
+    assert_eq!(answer.header("content-type"), Some("text/csv"));
+    let query = "/databases/db1/streams/queries?format=csv&query=from%20%40all_docs%20select%20t";
+    let answer = connection.get(query);
+    let mut lines = answer.text().lines();
+    assert_eq!(lines.next(), Some("\u{feff}@id,t,@metadata.@projection"));
+    assert_eq!(lines.next(), Some("a/00000,x,True"));
+    assert_eq!(lines.count(), 2);
+    let disposition = answer.header("content-disposition").unwrap();
+    let start = "attachment; filename=\"db1_A__all_docs_collection_2";
+    assert!(disposition.starts_with(start), "{disposition}");
+    assert!(disposition.ends_with(".csv"), "{disposition}");
 }
 
 #[test]

@@ -2,23 +2,26 @@
 //! `/databases/*/streams/queries`.
 //!
 //! One snapshot serves the whole stream. With `format=jsonl` each document is a line of its own,
-//! ended by CR LF; with `format=json` the answer is one array; otherwise an object with `Results`
-//! and nothing behind it, because clients stop reading at the end of the list.
+//! ended by CR LF; with `format=json` the answer is one array; with `format=csv` a table, see `csv`;
+//! otherwise an object with `Results` and nothing behind it, because clients stop reading at the end
+//! of the list.
 //!
 //! What is told about a query stands before its rows on the wire, but is known after them: a
 //! stream therefore runs the query twice, first without rows. Documents that change in between may
 //! make the count differ from the rows by as many.
 
 use hyper::StatusCode;
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use jackdaw_database::{
     BoxError, QueryError, QueryRequest, QueryResult, RowBuffer, RowSink, StoredDocument,
 };
 use jackdaw_document::{ObjectWriter, write_object};
-use jackdaw_query::syntax;
+use jackdaw_query::syntax::{self, SourceName};
 use serde_json::json;
 
 use super::asked::Asked;
+use super::cluster::NODE_TAG;
+use super::csv::{RowError, Table};
 use super::documents::{self, Unlisted};
 use super::failure;
 use super::queries::{NO_TIME, long};
@@ -34,6 +37,8 @@ enum Format {
     Array,
     /// An object that ends with an array of rows.
     Object,
+    /// One line a row, one column a member.
+    Table,
 }
 
 impl Format {
@@ -42,21 +47,29 @@ impl Format {
         match query.first("format").as_deref() {
             Some("jsonl") => Format::Lines,
             Some("json") => Format::Array,
+            Some("csv") => Format::Table,
             _ => Format::Object,
         }
     }
 
+    fn start(self) -> &'static [u8] {
+        match self {
+            Format::Lines | Format::Table => b"",
+            Format::Array => b"[",
+            Format::Object => b"{\"Results\":[",
+        }
+    }
+
     fn before(self, slot: usize) -> &'static [u8] {
-        if self == Format::Lines || slot == 0 {
-            b""
-        } else {
-            b","
+        match self {
+            Format::Array | Format::Object if slot > 0 => b",",
+            _ => b"",
         }
     }
 
     fn end(self) -> &'static [u8] {
         match self {
-            Format::Lines => b"",
+            Format::Lines | Format::Table => b"",
             Format::Array => b"]",
             Format::Object => b"]}",
         }
@@ -71,7 +84,7 @@ impl Format {
 pub(super) fn queries(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let database = super::database(call)?;
     let asked = Asked::read(call)?;
-    refuse_includes(&asked)?;
+    let source = source_of(&asked)?;
     let format = Format::read(call.query());
     let counting = QueryRequest {
         page_size: Some(0),
@@ -88,23 +101,21 @@ pub(super) fn queries(call: &Call, out: &mut ChunkWriter) -> Result<(), WireErro
         }
         Err(error) => return Err(failure::query(&error, &asked)),
     };
-    begin(format, out);
-    let mut statistics = Vec::new();
-    write_object(&mut statistics, |object| push_statistics(object, &told));
-    match format {
-        Format::Lines => {
-            out.buffer.extend_from_slice(b"{\"Stats\":");
-            out.buffer.extend_from_slice(&statistics);
-            out.buffer.extend_from_slice(b"}\r\n");
-        }
-        Format::Array => out.buffer.push(b'['),
-        Format::Object => {
-            // The object goes on: its closing brace comes after the rows.
-            statistics.pop();
-            out.buffer.extend_from_slice(&statistics);
-            out.buffer.extend_from_slice(b",\"Results\":[");
-        }
+    if format == Format::Table {
+        let about = match source {
+            SourceName::Collection(name) => format!("{name}_collection"),
+            SourceName::Index(name) => format!("{name}_index"),
+        };
+        let mut rows = TableRows::begin(call, &about, out);
+        let result = database.query(&asked.request(), &mut rows);
+        return match (rows.refused, result) {
+            (Some(refused), _) => Err(refused.into()),
+            (None, result) => result
+                .map(drop)
+                .map_err(|error| failure::query(&error, &asked)),
+        };
     }
+    push_head(format, &told, &mut out.buffer);
     let mut rows = StreamedRows {
         out,
         format,
@@ -114,6 +125,26 @@ pub(super) fn queries(call: &Call, out: &mut ChunkWriter) -> Result<(), WireErro
     result.map_err(|error| failure::query(&error, &asked))?;
     out.buffer.extend_from_slice(format.end());
     Ok(())
+}
+
+/// What is told about a query before its rows.
+fn push_head(format: Format, told: &QueryResult, out: &mut Vec<u8>) {
+    let mut statistics = Vec::new();
+    write_object(&mut statistics, |object| push_statistics(object, told));
+    match format {
+        Format::Lines => {
+            out.extend_from_slice(b"{\"Stats\":");
+            out.extend_from_slice(&statistics);
+            out.extend_from_slice(b"}\r\n");
+        }
+        Format::Object => {
+            // The object goes on: its closing brace comes after the rows.
+            statistics.pop();
+            out.extend_from_slice(&statistics);
+            out.extend_from_slice(b",\"Results\":[");
+        }
+        Format::Array | Format::Table => out.extend_from_slice(format.start()),
+    }
 }
 
 fn push_statistics(object: &mut ObjectWriter<'_>, told: &QueryResult) {
@@ -128,20 +159,15 @@ fn push_statistics(object: &mut ObjectWriter<'_>, told: &QueryResult) {
     );
 }
 
-fn refuse_includes(asked: &Asked) -> Result<(), WireError> {
+/// What a query reads; one with includes is refused.
+fn source_of(asked: &Asked) -> Result<SourceName, WireError> {
     let parsed = syntax::parse(&asked.text);
     let parsed = parsed.map_err(|error| failure::query(&QueryError::Syntax(error), asked))?;
     if parsed.include.is_empty() {
-        return Ok(());
+        return Ok(parsed.from.source);
     }
     let message = "Includes are not supported by this type of query.";
     Err(WireError::new(kind::NOT_SUPPORTED, message))
-}
-
-fn begin(format: Format, out: &mut ChunkWriter) {
-    if format == Format::Lines {
-        out.set_header(CONTENT_TYPE, "application/x-ndjson");
-    }
 }
 
 /// Rows as they come, set apart as the format says.
@@ -172,18 +198,77 @@ impl RowSink for StreamedRows<'_> {
     }
 }
 
+/// Rows as lines of a table.
+struct TableRows<'o> {
+    out: &'o mut ChunkWriter,
+    table: Table,
+    /// Why a row could not be written.
+    refused: Option<RowError>,
+}
+
+impl<'o> TableRows<'o> {
+    /// Says in the head that a file follows, named by the database, what it is about and the time.
+    fn begin(call: &Call, about: &str, out: &'o mut ChunkWriter) -> TableRows<'o> {
+        let digits = |text: &str| {
+            text.chars()
+                .filter(char::is_ascii_digit)
+                .collect::<String>()
+        };
+        let now = super::now();
+        let (day, time) = now.split_once('T').unwrap_or((&now, ""));
+        let (day, time) = (digits(day), digits(time.get(..5).unwrap_or("")));
+        let name = format!("{}_{NODE_TAG}_{about}_{day}_{time}.csv", call.part(0));
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        let name = name.replace(|letter| !is_plain(letter), "_");
+        let disposition = format!("attachment; filename=\"{name}\"; filename*=UTF-8''{name}");
+        out.set_header(CONTENT_DISPOSITION, &disposition);
+        out.set_header(CONTENT_TYPE, "text/csv");
+        let table = Table::new(call.shared.config.body_bytes_max);
+        TableRows {
+            out,
+            table,
+            refused: None,
+        }
+    }
+
+    fn push(&mut self, json: &[u8]) -> Result<(), WireError> {
+        self.table.push(json, &mut self.out.buffer)?;
+        Ok(self.out.checkpoint()?)
+    }
+}
+
+impl RowSink for TableRows<'_> {
+    fn row(&mut self, _document: &StoredDocument<'_>, json: &[u8]) -> Result<(), BoxError> {
+        if let Err(error) = self.table.push(json, &mut self.out.buffer) {
+            let told = error.to_string();
+            self.refused = Some(error);
+            return Err(told.into());
+        }
+        Ok(self.out.checkpoint()?)
+    }
+
+    fn include(&mut self, _id: &str, _json: &[u8]) -> Result<(), BoxError> {
+        Ok(())
+    }
+}
+
 /// `GET /databases/*/streams/docs?format=`, with the parameters of a listing.
 pub(super) fn documents(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let snapshot = documents::snapshot(call)?;
     let format = Format::read(call.query());
-    begin(format, out);
-    out.buffer.extend_from_slice(match format {
-        Format::Lines => b"",
-        Format::Array => b"[",
-        Format::Object => b"{\"Results\":[",
-    });
+    let listing = Unlisted::OldestFirst;
+    if format == Format::Table {
+        let mut rows = TableRows::begin(call, "documents", out);
+        let mut json = Vec::new();
+        return documents::each_listed(&snapshot, call.query(), listing, |document| {
+            json.clear();
+            document.write_json(&mut json);
+            rows.push(&json)
+        });
+    }
+    out.buffer.extend_from_slice(format.start());
     let mut count = 0;
-    documents::each_listed(&snapshot, call.query(), Unlisted::OldestFirst, |document| {
+    documents::each_listed(&snapshot, call.query(), listing, |document| {
         out.buffer.extend_from_slice(format.before(count));
         document.write_json(&mut out.buffer);
         out.buffer.extend_from_slice(format.after());
