@@ -19,6 +19,8 @@ REPLACED = (
     (re.compile(r"RavenDB(?! ETL)"), "Product"),
     (re.compile(r"ravendb(?=[_-]|\b)", re.IGNORECASE), "product"),
     (re.compile(r"Hibernating Rhinos"), "Some Company"),
+    # The name of a database inside the name of a file, which was left as it was.
+    (re.compile(r"Errs2(?=_A_)"), "db1"),
 )
 # Sample data: definitions are left out, people become others.
 SAMPLE_DEFINITIONS = re.compile(r"ByShipment/Location.*\"Maps\"|\"Maps\".*ByShipment/Location", re.DOTALL)

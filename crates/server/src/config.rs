@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::auth::SecurityDirectory;
+use crate::log_control::LogControl;
 
 /// Where the server listens unless told otherwise: only this machine can reach it.
 pub const DEFAULT_LISTEN: SocketAddr =
@@ -34,7 +35,7 @@ const HEAD_PART_OF_MEMORY: u64 = 1 << 16;
 /// Smallest limit of heads, however little memory there is.
 const HEAD_BYTES_MIN: usize = 16 << 10;
 
-/// When response bodies are compressed for clients that accept gzip.
+/// When response bodies are compressed for clients that accept gzip or zstd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// Never.
@@ -113,6 +114,8 @@ pub struct ServerConfig {
     pub scrub_bytes_per_second: u64,
     /// The databases are in memory: there is nothing to back up or to read again.
     pub is_in_memory: bool,
+    /// The log of the process. `None`: its level cannot be changed over HTTP.
+    pub log: Option<LogControl>,
 }
 
 impl Default for ServerConfig {
@@ -147,6 +150,7 @@ impl Default for ServerConfig {
             live_period: Duration::from_secs(1),
             scrub_bytes_per_second: 4 << 20,
             is_in_memory: false,
+            log: None,
         }
     }
 }

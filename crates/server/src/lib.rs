@@ -10,6 +10,7 @@ mod auth;
 mod config;
 mod http;
 mod live;
+mod log_control;
 mod maintenance;
 mod rates;
 pub mod router;
@@ -28,4 +29,5 @@ pub use auth::{
     StoredCertificate, StoredKey, VerifiedAudit, verify_audit,
 };
 pub use config::{Compression, DEFAULT_LISTEN, ServerConfig};
+pub use log_control::LogControl;
 pub use running::{Running, Server, StartError};

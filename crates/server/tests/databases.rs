@@ -5,8 +5,11 @@
 
 mod support;
 
+use std::sync::{Arc, Mutex};
+
+use jackdaw_server::LogControl;
 use serde_json::{Value, json};
-use support::{Answer, Connection, start, start_with_database};
+use support::{Answer, Connection, TestServer, start, start_with_database};
 
 fn refused(answer: &Answer, status: u16, kind: &str, message: &str) {
     assert_eq!(answer.status, status, "{}", answer.text());
@@ -284,6 +287,84 @@ fn settings_for_clients_and_names_of_values_come_back() {
     assert_eq!(connection.post(path, names).status, 500);
     let found = connection.get("/databases/db1/timeseries/config").json();
     assert_eq!(found["NamedValues"]["Cars"]["H"], serde_json::json!(["A"]));
+}
+
+#[test]
+fn settings_of_studio_come_back_and_a_database_has_none_of_its_own() {
+    let (_running, mut connection) = start_with_database();
+    for (base, admin) in [("", "/admin"), ("/databases/db1", "/databases/db1/admin")] {
+        let path = format!("{base}/configuration/studio");
+        assert_eq!(connection.get(&path).status, 404, "{path}");
+        let settings = r#"{"Environment":"Testing","Disabled":false}"#;
+        let set = connection.put(&format!("{admin}/configuration/studio"), settings);
+        assert_eq!(set.status, 201, "{}", set.text());
+        assert_eq!(connection.get(&path).json()["Environment"], "Testing");
+    }
+    let settings = connection.get("/databases/db1/admin/configuration/settings");
+    assert_eq!(settings.json(), json!({ "Settings": [] }));
+}
+
+#[test]
+fn the_size_of_a_document_is_that_of_its_stored_bytes() {
+    let (_running, mut connection) = start_with_database();
+    let text = "x".repeat(3_000);
+    connection.put("/databases/db1/docs?id=a", &format!(r#"{{"t":"{text}"}}"#));
+    let size = connection.get("/databases/db1/docs/size?id=A").json();
+    assert_eq!(size["DocId"], "a");
+    let len_bytes = size["ActualSize"].as_u64().unwrap();
+    assert!((3_000..3_200).contains(&len_bytes), "{size}");
+    assert!(
+        size["HumaneActualSize"]
+            .as_str()
+            .unwrap()
+            .ends_with("KBytes")
+    );
+    let missing = connection.get("/databases/db1/docs/size?id=b");
+    assert_eq!(missing.status, 404);
+    assert_eq!(connection.get("/databases/db1/docs/size").status, 500);
+}
+
+#[test]
+fn the_level_of_the_log_is_told_and_set() {
+    use tracing::level_filters::LevelFilter;
+    let level = Arc::new(Mutex::new(None));
+    let kept = Arc::clone(&level);
+    let mut config = support::config();
+    config.log = Some(LogControl::new(LevelFilter::WARN, move |level| {
+        *kept.lock().unwrap() = Some(level);
+        true
+    }));
+    let server = TestServer::start(config);
+    let mut connection = server.connect();
+    let path = "/admin/logs/configuration";
+    let found = connection.get(path).json();
+    assert_eq!(found["Logs"]["MinLevel"], "Warn");
+    assert!(found["Logs"]["CurrentMinLevel"].is_string());
+    let old = connection.exchange("GET", path, "Raven-Client-Version: 5.2.6\r\n", b"");
+    let message = "This endpoints requires 6.2 Client API or newer.";
+    refused(&old, 500, "System.InvalidOperationException", message);
+    // What clients of version 5 knew means nothing here.
+    assert_eq!(
+        connection.post(path, r#"{"Mode":"Operations"}"#).status,
+        204
+    );
+    assert_eq!(*level.lock().unwrap(), None);
+    let set = connection.post(path, r#"{"Logs":{"MinLevel":"Debug","Filters":[]}}"#);
+    assert_eq!(set.status, 204, "{}", set.text());
+    assert_eq!(*level.lock().unwrap(), Some(LevelFilter::DEBUG));
+    for wrong in [
+        r#"{"Logs":{"MinLevel":"Loud"}}"#,
+        r#"{"Logs":{"MinLevel":"Info","Filters":[{}]}}"#,
+        r#"{"Logs":{"MinLevel":"Info"},"Persist":true}"#,
+        r#"{"MicrosoftLogs":{"MinLevel":"Info"}}"#,
+    ] {
+        assert_eq!(connection.post(path, wrong).status, 500, "{wrong}");
+    }
+    assert_eq!(*level.lock().unwrap(), Some(LevelFilter::DEBUG));
+    for path in ["/admin/traffic-watch", "/admin/logs/watch"] {
+        let answer = connection.get(path);
+        assert!(answer.text().contains("web socket"), "{}", answer.text());
+    }
 }
 
 #[test]

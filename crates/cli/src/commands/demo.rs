@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_database::{Database, DatabaseSet, QueryRequest};
 use jackdaw_io::Vfs;
-use jackdaw_server::{DEFAULT_LISTEN, Running, ServerConfig};
+use jackdaw_server::{DEFAULT_LISTEN, LogControl, Running, ServerConfig};
 
 use super::query::{Answer, INDEX_WAIT, ask};
 use super::serve::{log_to_standard_error, serve, start};
@@ -59,7 +59,7 @@ pub(crate) struct DemoArguments {
 
 /// Shows everything, then serves.
 pub(crate) fn run(arguments: &DemoArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
-    log_to_standard_error();
+    let log = log_to_standard_error();
     let data = DemoData::new(arguments.data.clone());
     {
         let set = Arc::new(open_set(data.path(), disk)?);
@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &DemoArguments, disk: &Arc<dyn Vfs>) -> anyhow::Res
         drop(database);
         if !arguments.exit {
             say!("");
-            serve(listen(arguments.listen, &set)?)?;
+            serve(listen(arguments.listen, log.as_ref(), &set)?)?;
         }
     }
     if arguments.data.is_none() {
@@ -154,18 +154,22 @@ fn show(stop: &TourStop, database: &Database) -> anyhow::Result<()> {
 }
 
 /// A server on the address asked for, or on the usual one if it is free, else on any.
-fn listen(asked: Option<SocketAddr>, set: &Arc<DatabaseSet>) -> anyhow::Result<Running> {
+fn listen(
+    asked: Option<SocketAddr>,
+    log: Option<&LogControl>,
+    set: &Arc<DatabaseSet>,
+) -> anyhow::Result<Running> {
+    let on = |address| {
+        let mut config = ServerConfig::default();
+        config.listen = address;
+        config.log = log.cloned();
+        start(config, set)
+    };
     if let Some(address) = asked {
-        return start(listening_on(address), set);
+        return on(address);
     }
     let free = SocketAddr::new(DEFAULT_LISTEN.ip(), 0);
-    start(listening_on(DEFAULT_LISTEN), set).or_else(|_| start(listening_on(free), set))
-}
-
-fn listening_on(address: SocketAddr) -> ServerConfig {
-    let mut config = ServerConfig::default();
-    config.listen = address;
-    config
+    on(DEFAULT_LISTEN).or_else(|_| on(free))
 }
 
 /// The demo's data directory: one that the user named, or one that goes when the demo ends.

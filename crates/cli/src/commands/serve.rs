@@ -8,8 +8,12 @@ use anyhow::Context;
 use jackdaw_database::{DatabaseOptions, DatabaseSet};
 use jackdaw_io::{Durability, MemoryVfs, Vfs};
 use jackdaw_redis::{EvictionPolicy, RedisConfig, RedisServer, parse_bytes};
-use jackdaw_server::{DEFAULT_LISTEN, Running, SecurityDirectory, Server, ServerConfig};
+use jackdaw_server::{
+    DEFAULT_LISTEN, LogControl, Running, SecurityDirectory, Server, ServerConfig,
+};
 use jackdaw_storage::Options;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
 
 use super::DEFAULT_DATA;
 use super::target::{memory_bytes, open_set};
@@ -130,8 +134,9 @@ fn start_redis(
 
 /// Serves until a signal.
 pub(crate) fn run(arguments: &ServeArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
-    log_to_standard_error();
-    let config = config(arguments)?;
+    let log = log_to_standard_error();
+    let mut config = config(arguments)?;
+    config.log = log;
     let set = Arc::new(match arguments.in_memory {
         true => set_in_memory()?,
         false => open_set(&arguments.data, disk)?,
@@ -229,13 +234,20 @@ pub(crate) fn serve(running: Running) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Events of the server go to standard error: warnings, or what JACKDAW_LOG asks for.
-pub(crate) fn log_to_standard_error() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("JACKDAW_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    // A second call, as in tests, changes nothing.
-    let _ = tracing_subscriber::fmt()
+/// Events of the server go to standard error: warnings, or what JACKDAW_LOG asks for. Gives a
+/// handle on the level; `None` when logging was set up before, as in tests.
+pub(crate) fn log_to_standard_error() -> Option<LogControl> {
+    let filter = EnvFilter::try_from_env("JACKDAW_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let at_start = filter.max_level_hint().unwrap_or(LevelFilter::TRACE);
+    let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .try_init();
+        .with_filter_reloading();
+    let filter = log.reload_handle();
+    let is_first = log.try_init().is_ok();
+    is_first.then(|| {
+        LogControl::new(at_start, move |level| {
+            filter.reload(EnvFilter::new(level.to_string())).is_ok()
+        })
+    })
 }

@@ -225,16 +225,6 @@ impl Wanted {
             ));
         }
         push_includes(object, &found);
-        let names = match self.all {
-            true => &[],
-            false => self.names.as_slice(),
-        };
-        object.extend_from_slice(b",\"IncludedCounterNames\":");
-        write_object(object, |members| {
-            for (id, _) in &found {
-                members.array(id, |list| names.iter().for_each(|name| list.string(name)));
-            }
-        });
         Ok(())
     }
 }

@@ -210,10 +210,15 @@ pub(super) fn create(call: &Call) -> Outcome {
     let created = call.shared.databases.create(&name, &record.to_text());
     created.map_err(|error| failure::set(&name, &error))?;
     let found = find(call, &name)?.ok_or_else(|| failure::no_database(&name))?;
+    let mut topology = found.record.topology(&found.facts());
+    // Readers of the record expect it; of a new database clients do not.
+    if let Some(members) = topology.as_object_mut() {
+        members.remove("PredefinedMentors");
+    }
     let mut reply = Reply::value(&json!({
         "RaftCommandIndex": found.index,
         "Name": found.database.name(),
-        "Topology": found.record.topology(&found.facts()),
+        "Topology": topology,
         "NodesAddedTo": [call.own_url()],
         "ShardsDefined": false,
     }));

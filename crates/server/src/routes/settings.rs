@@ -1,5 +1,5 @@
-//! Settings of databases that live in their records: for clients, names of time series values,
-//! whether a database serves at all, and its place among nodes.
+//! Settings of databases that live in their records: for clients and for Studio, names of time
+//! series values, whether a database serves at all, and its place among nodes.
 
 use hyper::StatusCode;
 use jackdaw_document::Object;
@@ -12,6 +12,8 @@ use crate::wire::{WireError, kind};
 
 /// Member of the record that holds settings for clients.
 const CLIENT: &str = "Client";
+/// Member that holds what Studio is to know of a database, such as its environment.
+const STUDIO: &str = "Studio";
 /// Member that holds settings of time series.
 pub(super) const TIME_SERIES: &str = "TimeSeries";
 
@@ -45,10 +47,10 @@ pub(super) fn client(call: &Call) -> Outcome {
     };
     let found = match own {
         Some((_, members)) if is_disabled(&members) => {
-            server_settings(call)?.or(Some((index, members)))
+            server_settings(call, CLIENT)?.or(Some((index, members)))
         }
         Some(own) => Some(own),
-        None => server_settings(call)?,
+        None => server_settings(call, CLIENT)?,
     };
     let Some((index, mut members)) = found else {
         return Ok(Reply::value(&json!({ "Etag": -2, "Configuration": null })));
@@ -62,15 +64,15 @@ pub(super) fn client(call: &Call) -> Outcome {
 /// Members of a setting and the index of their last change.
 type Stored = (u64, Map<String, Value>);
 
-/// Settings for clients of all databases that have none of their own.
-fn server_settings(call: &Call) -> Result<Option<Stored>, WireError> {
-    let stored = call.shared.databases.setting(CLIENT);
+/// Settings of the server that stand in for those of databases that have none of their own.
+fn server_settings(call: &Call, name: &str) -> Result<Option<Stored>, WireError> {
+    let stored = call.shared.databases.setting(name);
     let stored = stored.map_err(|error| failure::read(&error))?;
     let Some((index, text)) = stored else {
         return Ok(None);
     };
     let members = serde_json::from_str(&text).map_err(|error| {
-        let message = format!("The settings for clients are damaged: {error}");
+        let message = format!("The settings '{name}' are damaged: {error}");
         WireError::new(kind::UNEXPECTED, message)
     })?;
     Ok(Some((index, members)))
@@ -78,19 +80,59 @@ fn server_settings(call: &Call) -> Result<Option<Stored>, WireError> {
 
 /// `PUT /admin/configuration/client`
 pub(super) fn put_server_client(call: &Call) -> Outcome {
+    set_server_settings(call, CLIENT)
+}
+
+fn set_server_settings(call: &Call, name: &'static str) -> Outcome {
     let text = Value::Object(given(call)?).to_string();
-    let stored = call.shared.databases.set_setting(CLIENT, &text);
+    let stored = call.shared.databases.set_setting(name, &text);
     stored.map_err(|error| failure::set("", &error))?;
     Ok(Reply::empty(StatusCode::CREATED))
 }
 
 /// `GET /configuration/client`: 404 means that none is set.
 pub(super) fn server_client(call: &Call) -> Outcome {
-    let Some((index, mut members)) = server_settings(call)? else {
+    let Some((index, mut members)) = server_settings(call, CLIENT)? else {
         return Ok(Reply::empty(StatusCode::NOT_FOUND));
     };
     members.insert("Etag".to_owned(), index.into());
     Ok(Reply::value(&members.into()))
+}
+
+/// `PUT /databases/*/admin/configuration/studio`
+pub(super) fn put_studio(call: &Call) -> Outcome {
+    super::database(call)?;
+    databases::set_member(call, STUDIO, given(call)?.into())?;
+    Ok(Reply::empty(StatusCode::CREATED))
+}
+
+/// `GET /databases/*/configuration/studio`: 404 means that none is set.
+pub(super) fn studio(call: &Call) -> Outcome {
+    super::database(call)?;
+    match databases::member(call, STUDIO)?.1 {
+        Some(members) => Ok(Reply::value(&members)),
+        None => Ok(Reply::empty(StatusCode::NOT_FOUND)),
+    }
+}
+
+/// `PUT /admin/configuration/studio`
+pub(super) fn put_server_studio(call: &Call) -> Outcome {
+    set_server_settings(call, STUDIO)
+}
+
+/// `GET /configuration/studio`: 404 means that none is set.
+pub(super) fn server_studio(call: &Call) -> Outcome {
+    match server_settings(call, STUDIO)? {
+        Some((_, members)) => Ok(Reply::value(&members.into())),
+        None => Ok(Reply::empty(StatusCode::NOT_FOUND)),
+    }
+}
+
+/// `GET /databases/*/admin/configuration/settings`: everything that can be set is a setting of the
+/// server, given when it starts.
+pub(super) fn of_database(call: &Call) -> Outcome {
+    super::database(call)?;
+    Ok(Reply::value(&json!({ "Settings": [] })))
 }
 
 /// `POST /databases/*/timeseries/names/config` with `{Collection, TimeSeries, ValueNames, Update}`:

@@ -1,8 +1,9 @@
 //! Counts and sizes of a database.
 //!
 //! Every count is kept by the database and read in constant time. Counts of what this server does
-//! not have (revisions, attachments, counters, time series) are zero, which is the truth.
+//! not have (conflicts) are zero, which is the truth.
 
+use hyper::StatusCode;
 use jackdaw_database::{ReadError, Snapshot};
 use serde_json::{Map, Value, json};
 
@@ -104,6 +105,30 @@ fn members(call: &Call) -> Result<Map<String, Value>, WireError> {
         Value::Object(members) => Ok(members),
         _ => Ok(Map::new()),
     }
+}
+
+/// `GET /databases/*/docs/size?id=`: bytes of a document as it is stored, its pages left out.
+pub(super) fn document(call: &Call) -> Outcome {
+    let query = call.query();
+    let id = query
+        .filled("id")
+        .ok_or_else(|| WireError::missing_parameter("id"))?;
+    let snapshot = documents::snapshot(call)?;
+    let found = snapshot.get(&id).map_err(|error| failure::read(&error))?;
+    let Some(found) = found else {
+        return Ok(Reply::empty(StatusCode::NOT_FOUND));
+    };
+    let metadata = found.metadata();
+    let metadata_bytes = metadata.map_or(0, |metadata| metadata.as_bytes().len());
+    let len_bytes = (found.body().as_bytes().len() + metadata_bytes) as u64;
+    Ok(Reply::value(&json!({
+        "ActualSize": len_bytes,
+        "HumaneActualSize": humane(len_bytes),
+        "AllocatedSize": len_bytes,
+        "HumaneAllocatedSize": humane(len_bytes),
+        "IsCompressed": false,
+        "DocId": found.id(),
+    })))
 }
 
 /// `GET /databases/*/collections/stats`: collections that hold something.

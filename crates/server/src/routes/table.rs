@@ -24,9 +24,9 @@ use super::row::{Row, rows};
 use super::{
     attachments, backups, batch, bulk_insert, certificates, changes, cluster, compare_exchange,
     counters, databases, delete_by_query, documents, due, feed, hilo, identities, index_control,
-    index_definitions, indexes, live, metrics, multi_get, operations, patch_by_query, patches,
-    queries, revisions, sample_data, series, series_policies, settings, snapshots, statistics,
-    streams, studio, subscriptions, tokens,
+    index_definitions, indexes, live, logs, metrics, multi_get, operations, patch_by_query,
+    patches, queries, revisions, sample_data, series, series_policies, settings, snapshots,
+    statistics, streams, studio, subscriptions, tokens,
 };
 use crate::router::Route;
 
@@ -55,6 +55,18 @@ const SERVER: &[Route<Row>] = rows! {
         ValidUser NoDatabase NoBody Data Unaudited "Client settings of the server";
     Put "/admin/configuration/client" Blocking(settings::put_server_client)
         Operator NoDatabase Json Admin Audited "Sets client settings of the server";
+    Get "/configuration/studio" Blocking(settings::server_studio)
+        ValidUser NoDatabase NoBody Data Unaudited "Settings of Studio of the server";
+    Put "/admin/configuration/studio" Blocking(settings::put_server_studio)
+        Operator NoDatabase Small Admin Audited "Sets settings of Studio of the server";
+    Get "/admin/logs/configuration" Blocking(logs::get)
+        Operator NoDatabase NoBody Admin Unaudited "What is logged";
+    Post "/admin/logs/configuration" Blocking(logs::set)
+        Operator NoDatabase Small Admin Audited "Sets what is logged until the server stops";
+    Get "/admin/logs/watch" Inline(logs::no_watch)
+        Operator NoDatabase NoBody Admin Unaudited "Refused: there is no live view of the log";
+    Get "/admin/traffic-watch" Inline(logs::no_watch)
+        Operator NoDatabase NoBody Admin Unaudited "Refused: there is no live view of requests";
     Get "/debug/routes" Inline(cluster::routes)
         ValidUser NoDatabase NoBody Data Unaudited "This table";
     Get "/debug/server-id" Inline(cluster::server_id)
@@ -166,6 +178,8 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Write NoBody Data Unaudited "A range of numbers for ids";
     Put "/databases/*/hilo/return" Blocking(hilo::give_back)
         ValidUser Write NoBody Data Unaudited "Returns the rest of a range";
+    Get "/databases/*/docs/size" Blocking(statistics::document)
+        ValidUser Read NoBody Data Unaudited "Bytes of a document as it is stored";
     Get "/databases/*/stats" Blocking(statistics::database)
         ValidUser Read NoBody Data Unaudited "Counts and sizes";
     Get "/databases/*/stats/detailed" Blocking(statistics::detailed)
@@ -296,6 +310,12 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Read Json Data Unaudited "Several attachments";
     Put "/databases/*/admin/configuration/client" Blocking(settings::put_client)
         ValidUser Admin Json Admin Audited "Sets client settings";
+    Get "/databases/*/configuration/studio" Blocking(settings::studio)
+        ValidUser Read NoBody Data Unaudited "Settings of Studio";
+    Put "/databases/*/admin/configuration/studio" Blocking(settings::put_studio)
+        ValidUser Admin Small Admin Audited "Sets settings of Studio";
+    Get "/databases/*/admin/configuration/settings" Blocking(settings::of_database)
+        ValidUser Admin NoBody Admin Unaudited "Settings of a database: there are none of its own";
     Get "/databases/*/timeseries/config" Blocking(settings::time_series)
         ValidUser Read NoBody Data Unaudited "Settings of time series";
     Post "/databases/*/studio/sample-data" Blocking(sample_data::create)
