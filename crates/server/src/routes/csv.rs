@@ -1,9 +1,9 @@
 //! Rows of a stream as CSV (`format=csv`), for spreadsheets and people.
 //!
 //! Used by `streams`. The columns are those of the first row: `@id`, then its members as they
-//! stand, members of objects as `Address.City`, and what it has of metadata of its own last. Members
-//! that only later rows have are left out; the first row has left by then. Lists, and objects where
-//! the first row had none, stand as JSON.
+//! stand, members of objects as `Address.City`, and what it has of metadata of its own last.
+//! Members that only later rows have are left out; the first row has left by then. Lists, and
+//! objects where the first row had none, stand as JSON.
 //!
 //! The bytes begin with a byte order mark, without which spreadsheets take UTF-8 for something
 //! else, and lines end with CR LF (RFC 4180).
@@ -197,7 +197,8 @@ mod tests {
     #[test]
     fn columns_are_those_of_the_first_row_with_metadata_last() {
         let got = written(&[
-            r#"{"@metadata":{"@collection":"C","@id":"a/1","@flags":"x"},"F":2.50,"A":{"B":{"C":true},"D":null},"E":{}}"#,
+            r#"{"@metadata":{"@collection":"C","@id":"a/1","@flags":"x"},"F":2.50,
+                "A":{"B":{"C":true},"D":null},"E":{}}"#,
             r#"{"A":{"B":7,"D":[1,{"x":"y"}]},"New":1,"E":{"f":1},"@metadata":{"@id":"a/2"}}"#,
         ]);
         let expected = "\u{feff}@id,F,A.B.C,A.D,E,@metadata.@collection\r\n\

@@ -1,8 +1,8 @@
 //! The log of the process over HTTP: its level, told and changed while the server runs.
 //!
 //! There is one log, of lines on standard error, and one level for it. Other parts of the
-//! protocol's configuration (files, filters, logs of their own for audit and frameworks) are told as
-//! not there and refused. A level lasts until the process ends.
+//! protocol's configuration (files, filters, logs of their own for audit and frameworks) are told
+//! as not there and refused. A level lasts until the process ends.
 
 use hyper::StatusCode;
 use hyper::header::HeaderName;
