@@ -21,8 +21,9 @@ use crate::options::FieldOptions;
 use crate::posting::{ListNumber, Malformed};
 use crate::store::{IndexRead, IndexWrite};
 
-/// Format of an index as a whole, in its header.
-const FORMAT: u16 = 1;
+/// Format of an index as a whole, in its header. An index of another one is made again from its
+/// documents.
+const FORMAT: u16 = 2;
 
 /// Names of the trees of an index.
 pub(crate) const CATALOG_TREE: &str = "index";
@@ -395,16 +396,16 @@ mod tests {
     }
 
     #[test]
-    fn later_formats_and_damage_are_told_apart() {
+    fn other_formats_and_damage_are_told_apart() {
         let mut record = Counters::default().encode();
+        for other in [1, 3] {
+            record[0] = other;
+            let Err(IndexError::Version { found, supported }) = Counters::decode(&record) else {
+                panic!("format {other} is taken for format {FORMAT}");
+            };
+            assert_eq!((found, supported), (u16::from(other), FORMAT));
+        }
         record[0] = 2;
-        assert!(matches!(
-            Counters::decode(&record),
-            Err(IndexError::Version {
-                found: 2,
-                supported: 1
-            })
-        ));
         assert!(matches!(
             Counters::decode(&record[..40]),
             Err(IndexError::Damaged(_))

@@ -22,12 +22,12 @@ pub enum IndexError {
     /// Stored bytes contradict the format or each other: rebuild the index.
     #[error("the index is damaged: {0}")]
     Damaged(Box<IndexDamage>),
-    /// The index was written by a later version of the product. Nothing was changed.
-    #[error("the index has format {found}, this version reads up to {supported}")]
+    /// The index was written by another version of the product. Nothing was changed: rebuild it.
+    #[error("the index has format {found}, this version reads format {supported}")]
     Version {
         /// Format found.
         found: u16,
-        /// Latest format known here.
+        /// The format known here.
         supported: u16,
     },
     /// A field was declared with another analyzer than the index stores it with.

@@ -17,7 +17,7 @@ use crate::catalog::{CATALOG_TREE, FORWARD_TREE, FieldId, POSTINGS_TREE, TERMS_T
 use crate::error::{At, IndexDamage, IndexError};
 use crate::forward::RecordTerms;
 use crate::occurrence::{
-    ChunkItems, NORMS_TREE, OCCURRENCES_TREE, length_of, parse_block_key, parse_chunk_key,
+    Chunk, Items, NORMS_TREE, OCCURRENCES_TREE, length_of, parse_block_key, parse_chunk_key,
     read_block, token_sum,
 };
 use crate::posting::{Malformed, Postings, TermValue, chunk_count};
@@ -66,12 +66,17 @@ struct Occurrences {
     texts: u64,
     lengths: u64,
     norm_hashes: u64,
+    /// Of the norms beside the pairs.
+    pair_norms: u64,
 }
 
 impl Occurrences {
-    fn add_pair(&mut self, entry: u64, key: &[u8]) {
+    fn add_pair(&mut self, entry: u64, norm: u8, key: &[u8]) {
         self.pairs += 1;
-        self.hashes = self.hashes.wrapping_add(xxh3_64(key, entry));
+        let hash = xxh3_64(key, entry);
+        self.hashes = self.hashes.wrapping_add(hash);
+        let of_norm = hash.wrapping_mul(u64::from(norm));
+        self.pair_norms = self.pair_norms.wrapping_add(of_norm);
     }
 
     fn add_norm(&mut self, entry: u64, norm: u8) {
@@ -250,6 +255,7 @@ impl<P: PageRead + ?Sized> Check<'_, '_, P> {
         self.records.every.add_entry(entry);
         let mut terms = RecordTerms::open(record)?;
         let mut previous = None;
+        let mut norm_of_field = 0;
         while let Some(term) = terms.next_term()? {
             if previous >= Some(term) {
                 return Err(Malformed("terms of a forward record are out of order"));
@@ -269,10 +275,12 @@ impl<P: PageRead + ?Sized> Check<'_, '_, P> {
                     let sum = u64::from_le_bytes(sum.ok_or(wrong)?);
                     sums.occurrences.tokens = sums.occurrences.tokens.wrapping_add(sum);
                     sums.occurrences.add_norm(entry, *norm);
+                    norm_of_field = *norm;
                 }
                 [class::TEXT, ..] if has_positions => {
                     sums.add_pair(entry, key);
-                    sums.occurrences.add_pair(entry, key);
+                    // The summary of the field comes before all its texts.
+                    sums.occurrences.add_pair(entry, norm_of_field, key);
                 }
                 _ => sums.add_pair(entry, key),
             }
@@ -306,17 +314,22 @@ impl<P: PageRead + ?Sized> Check<'_, '_, P> {
             .lists
             .sums(FieldId::from_bytes(*field))
             .ok_or(unknown)?;
-        let mut items = ChunkItems::open(first, bytes)?;
+        let chunk = Chunk::open(first, bytes)?;
         let mut positions = Vec::new();
-        while let Some(item) = items.next_item()? {
+        chunk.visit(&mut Items::new(), &mut |item| {
             positions.clear();
             item.decode_positions(&mut positions)?;
             let occurrences = &mut sums.occurrences;
-            occurrences.add_pair(item.entry, term);
+            occurrences.add_pair(item.entry, item.norm, term);
             let sum = token_sum(term, &positions);
             occurrences.tokens = occurrences.tokens.wrapping_add(sum);
-        }
-        Ok(())
+            let low = Malformed("an entry surpasses the bound of its chunk of occurrences");
+            let bound = chunk.bound();
+            bound
+                .is_none_or(|bound| bound.covers(item.frequency, item.norm))
+                .then_some(())
+                .ok_or(low)
+        })
     }
 
     fn read_norms(&mut self) -> Result<(), IndexError> {

@@ -16,14 +16,15 @@ use jackdaw_base::varint;
 use jackdaw_storage::{PageRead, PageWrite, Tree, TreeMut};
 
 use super::OCCURRENCES_TREE;
-use super::chunk::{ChunkItems, Item, write_chunk};
+use super::chunk::{CHUNK_ENTRIES_MAX, Chunk, Item, Items, write_chunk};
 use crate::error::{At, IndexError};
 use crate::posting::Malformed;
 
 /// Bytes a chunk is filled up to: four share a leaf. One entry with more is a chunk by itself.
 const CHUNK_BYTES_MAX: usize = 1_900;
 
-/// A chunk with fewer bytes takes in the next one.
+/// A chunk with fewer entries than this and fewer bytes takes in the next one.
+const CHUNK_ENTRIES_MIN: usize = 40;
 const CHUNK_BYTES_MIN: usize = 600;
 
 /// What stands between a term and the first entry of a chunk, with that entry.
@@ -35,6 +36,8 @@ pub(crate) struct OccurrenceChange {
     pub(crate) entry: u64,
     /// 0 when the entry has lost the term.
     pub(crate) frequency: u32,
+    /// Of the entry's new text.
+    pub(crate) norm: u8,
     /// Place of the encoded positions in the arena of the changes.
     pub(crate) positions: Range<usize>,
 }
@@ -115,16 +118,29 @@ fn as_chunk<'t>(
 struct Held {
     entry: u64,
     frequency: u32,
+    norm: u8,
     positions: Range<usize>,
 }
 
 /// Changes occurrences. Holds only scratch memory.
-#[derive(Default)]
 pub(crate) struct OccurrenceEditor {
+    items: Box<Items>,
     existing: Vec<Held>,
     merged: Vec<Held>,
     arena: Vec<u8>,
     chunk: Vec<u8>,
+}
+
+impl Default for OccurrenceEditor {
+    fn default() -> OccurrenceEditor {
+        OccurrenceEditor {
+            items: Box::new(Items::new()),
+            existing: Vec::new(),
+            merged: Vec::new(),
+            arena: Vec::new(),
+            chunk: Vec::new(),
+        }
+    }
 }
 
 impl OccurrenceEditor {
@@ -155,6 +171,7 @@ impl OccurrenceEditor {
             };
             rest = self.merge_below(term, next, rest, changed)?;
             while let Some(taken_in) = next
+                && self.merged.len() < CHUNK_ENTRIES_MIN
                 && self.merged_bytes() < CHUNK_BYTES_MIN
             {
                 let key = chunk_key(term, taken_in);
@@ -185,20 +202,22 @@ impl OccurrenceEditor {
         bytes: &[u8],
     ) -> Result<Option<u64>, IndexError> {
         self.existing.clear();
-        let mut decode = || -> Result<(), Malformed> {
-            let mut items = ChunkItems::open(first, bytes)?;
-            while let Some(item) = items.next_item()? {
-                let start = self.arena.len();
-                self.arena.extend_from_slice(item.positions);
-                self.existing.push(Held {
-                    entry: item.entry,
-                    frequency: item.frequency,
-                    positions: start..self.arena.len(),
-                });
-            }
-            Ok(())
-        };
-        decode().at(OCCURRENCES_TREE, &chunk_key(term, first))?;
+        let (existing, arena) = (&mut self.existing, &mut self.arena);
+        Chunk::open(first, bytes)
+            .and_then(|chunk| {
+                chunk.visit(&mut self.items, &mut |item| {
+                    let start = arena.len();
+                    arena.extend_from_slice(item.positions);
+                    existing.push(Held {
+                        entry: item.entry,
+                        frequency: item.frequency,
+                        norm: item.norm,
+                        positions: start..arena.len(),
+                    });
+                    Ok(())
+                })
+            })
+            .at(OCCURRENCES_TREE, &chunk_key(term, first))?;
         let next = chunk_at_or_above(tree, term, first.saturating_add(1))?;
         Ok(next.map(|(next, _)| next))
     }
@@ -237,6 +256,7 @@ impl OccurrenceEditor {
             self.merged.push(Held {
                 entry: change.entry,
                 frequency: change.frequency,
+                norm: change.norm,
                 positions: start..self.arena.len(),
             });
         }
@@ -248,13 +268,14 @@ impl OccurrenceEditor {
         Item {
             entry: held.entry,
             frequency: held.frequency,
+            norm: held.norm,
             positions: &self.arena[held.positions.clone()],
         }
     }
 
     fn merged_bytes(&self) -> usize {
         let items = self.merged.iter();
-        items.map(|held| self.item(held).len_bytes_max()).sum()
+        items.map(|held| self.item(held).len_bytes()).sum()
     }
 
     /// Writes what `merged` holds; chunks at the end of a list are filled, others even.
@@ -264,17 +285,21 @@ impl OccurrenceEditor {
         term: &[u8],
         is_end: bool,
     ) -> Result<(), IndexError> {
-        let total = self.merged_bytes();
-        let limit_bytes = match is_end {
-            true => CHUNK_BYTES_MAX,
-            false => total.div_ceil(total.div_ceil(CHUNK_BYTES_MAX).max(1)),
-        };
+        let (count, total) = (self.merged.len(), self.merged_bytes());
+        let (mut entries_max, mut bytes_max) = (CHUNK_ENTRIES_MAX, CHUNK_BYTES_MAX);
+        if !is_end && count > 0 {
+            entries_max = count.div_ceil(count.div_ceil(CHUNK_ENTRIES_MAX));
+            bytes_max = total.div_ceil(total.div_ceil(CHUNK_BYTES_MAX));
+        }
         let mut start = 0;
-        while start < self.merged.len() {
-            let (mut end, mut len_bytes) = (start, 0);
+        while start < count {
+            let mut end = start + 1;
+            let mut len_bytes = self.item(&self.merged[start]).len_bytes();
             while let Some(held) = self.merged.get(end) {
-                len_bytes += self.item(held).len_bytes_max();
-                if end > start && len_bytes > limit_bytes {
+                len_bytes += self.item(held).len_bytes();
+                let gap = held.entry - self.merged[end - 1].entry;
+                let is_full = end - start >= entries_max || len_bytes > bytes_max;
+                if is_full || gap > u64::from(u32::MAX) {
                     break;
                 }
                 end += 1;

@@ -33,7 +33,7 @@ const KIND_VARINTS: u8 = 1;
 const VARINTS_MAX: usize = 16;
 
 /// Greatest base of a chunk: leaves room for any sum of damaged deltas.
-const BASE_MAX: u64 = u64::MAX >> 8;
+pub(crate) const BASE_MAX: u64 = u64::MAX >> 8;
 
 /// Bytes that do not follow the format; the text says which rule they break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +198,8 @@ impl<'a> Chunk<'a> {
     }
 }
 
-fn unpack_patched(
+/// Reads what [`pack_patched`] wrote from the front of `body`.
+pub(crate) fn unpack_patched(
     body: &[u8],
     bits: u8,
     extra: usize,
@@ -376,21 +377,27 @@ fn encode_deltas(entries: &[u64], out: &mut Vec<u8>) -> [u8; 2] {
             return [KIND_VARINTS << 6, 0];
         }
     }
-    pack::pack(&deltas, bits, out);
+    let extra = pack_patched(&deltas, bits, out);
+    [KIND_PACKED << 6 | bits, extra]
+}
+
+/// Appends the low `bits` bits of each value, then the higher ones of those that have any; how many
+/// bytes these take. `bits` is what [`best_width`] gave.
+pub(crate) fn pack_patched(values: &[u32; BLOCK_ENTRIES], bits: u8, out: &mut Vec<u8>) -> u8 {
+    pack::pack(values, bits, out);
     let start = out.len();
-    for (position, delta) in (0_u8..).zip(deltas) {
-        let high = u64::from(delta) >> bits;
+    for (position, &value) in (0_u8..).zip(values) {
+        let high = u64::from(value) >> bits;
         if high > 0 {
             out.push(position);
             varint::encode(high, out);
         }
     }
-    let extra = u8::try_from(out.len() - start).expect("best_width keeps patches below 256 bytes");
-    [KIND_PACKED << 6 | bits, extra]
+    u8::try_from(out.len() - start).expect("best_width keeps patches below 256 bytes")
 }
 
 /// The width with the fewest bytes, counting patches for the values beyond it, and those bytes.
-fn best_width(deltas: &[u32; BLOCK_ENTRIES]) -> (u8, usize) {
+pub(crate) fn best_width(deltas: &[u32; BLOCK_ENTRIES]) -> (u8, usize) {
     let mut counts = [0_usize; BITS_MAX as usize + 1];
     for delta in deltas {
         counts[(u32::BITS - delta.leading_zeros()) as usize] += 1;

@@ -13,7 +13,10 @@ mod value;
 
 pub use cursor::Postings;
 
-pub(crate) use chunk::{Block, Encoder, Malformed};
+pub(crate) use chunk::{
+    BASE_MAX, Block, Encoder, Malformed, best_width, pack_patched, unpack_patched,
+};
 pub(crate) use list::{ListEditor, chunk_count};
 pub(crate) use merge::{Change, count_after, merge};
+pub(crate) use pack::{BLOCK_ENTRIES, packed_len_bytes};
 pub(crate) use value::{DEMOTE_ENTRIES, ListNumber, TermValue, try_write, write_large};

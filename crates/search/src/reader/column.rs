@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jackdaw_storage::PageRead;
 
 use super::IndexReader;
+use super::best::Best;
 use super::budget::Budget;
-use super::rank::Best;
 use super::walk::{Direction, TermKind};
 use crate::EntryId;
 use crate::catalog::FieldId;

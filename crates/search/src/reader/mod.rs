@@ -9,6 +9,7 @@
 //!
 //! Threads: borrows a snapshot; as shareable as that is.
 
+mod best;
 mod budget;
 mod column;
 mod entry_terms;
@@ -19,6 +20,7 @@ mod rank;
 mod score;
 mod text;
 mod walk;
+mod walk_words;
 
 use jackdaw_storage::{PageRead, Tree};
 

@@ -1,8 +1,8 @@
-//! The best of the entries that have one of some words, without keeping the scores of all.
+//! The best of the entries that pass a condition on words, without keeping the scores of all.
 //!
-//! Called by query execution for `order by score()`. The lists of the words are walked side by
-//! side, a window of entries at a time; of a window only the entries that are better than the worst
-//! of the best so far are kept.
+//! Called by query execution for `order by score()`. Matches are counted by the posting lists
+//! alone; how often words stand where is read only of entries that may be among the best
+//! (`walk_words`).
 //!
 //! Invariants:
 //! - Entries, scores and their order are those of [`IndexReader::add_scores`] over all matches: the
@@ -13,23 +13,16 @@
 use jackdaw_storage::PageRead;
 
 use super::IndexReader;
+use super::best::Best;
 use super::budget::Budget;
-use super::score::TextStatistics;
+use super::score::{TextStatistics, saturation};
+use super::walk_words::{WordWalk, best_of_all, best_of_any};
 use crate::EntryId;
 use crate::catalog::FieldId;
-use crate::error::{At, IndexError};
-use crate::occurrence::{Norms, OCCURRENCES_TREE, Occurrences};
-use crate::posting::Malformed;
+use crate::error::IndexError;
 use crate::set::EntrySet;
-use crate::term::TEXT_BYTES_WHOLE_MAX;
-use crate::text::TextQuery;
-
-/// Entries of a window: their scores fit the nearest cache.
-const WINDOW_BITS: u32 = 11;
-const WINDOW_ENTRIES: usize = 1 << WINDOW_BITS;
-
-/// Fewer rows than this are not selected from: sorting them once is cheaper.
-const SELECT_ROWS_MIN: usize = 128;
+use crate::term::{TEXT_BYTES_WHOLE_MAX, Term};
+use crate::text::{Phrase, TextQuery};
 
 /// The best matches of a condition.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,75 +33,44 @@ pub struct Ranked {
     pub total: u64,
 }
 
-/// Keeps the best of entries that come in ascending order.
-pub(super) struct Best {
-    wanted: usize,
-    rows: Vec<(f64, u64)>,
-    /// The worst score that still counts, once there are enough.
-    threshold: Option<f64>,
+/// A condition that can be ranked.
+enum Shape<'q> {
+    /// One of the words, each with what its scores are multiplied by.
+    Any(Vec<(&'q str, f64)>),
+    /// All of them.
+    All(Vec<(&'q str, f64)>),
+    Phrase(&'q Phrase, f64),
 }
 
-impl Best {
-    pub(super) fn new(wanted: usize) -> Best {
-        Best {
-            wanted,
-            rows: Vec::new(),
-            threshold: None,
+impl<'q> Shape<'q> {
+    fn of(query: &'q TextQuery, factor: f64) -> Option<Shape<'q>> {
+        match query {
+            TextQuery::Boost(inner, boost) => Shape::of(inner, factor * boost),
+            TextQuery::Phrase(phrase) => {
+                let mut words = phrase.terms.iter();
+                let is_whole = words.all(|(word, _)| word.len() <= TEXT_BYTES_WHOLE_MAX);
+                is_whole.then_some(Shape::Phrase(phrase, factor))
+            }
+            TextQuery::Bool {
+                must,
+                should,
+                must_not,
+            } if !must.is_empty() && should.is_empty() && must_not.is_empty() => {
+                let words = must.iter().map(|query| word_of(query, factor));
+                words.collect::<Option<Vec<_>>>().map(Shape::All)
+            }
+            query => {
+                let mut words = Vec::new();
+                words_of(query, factor, &mut words)?;
+                Some(Shape::Any(words))
+            }
         }
     }
-
-    #[inline]
-    pub(super) fn push(&mut self, entry: u64, score: f64) {
-        if self.threshold.is_none_or(|threshold| score > threshold) {
-            self.keep(entry, score);
-        }
-    }
-
-    fn keep(&mut self, entry: u64, score: f64) {
-        self.rows.push((score, entry));
-        if self.rows.len() >= self.wanted.saturating_mul(2).max(SELECT_ROWS_MIN) {
-            self.prune();
-        }
-    }
-
-    fn prune(&mut self) {
-        let Some(last) = self.wanted.checked_sub(1) else {
-            self.threshold = Some(f64::INFINITY);
-            return self.rows.clear();
-        };
-        if last < self.rows.len() {
-            self.rows.select_nth_unstable_by(last, is_better);
-            self.rows.truncate(self.wanted);
-            self.threshold = self.rows.last().map(|(score, _)| *score);
-        }
-    }
-
-    pub(super) fn finish(mut self) -> Vec<(EntryId, f64)> {
-        self.prune();
-        self.rows.sort_unstable_by(is_better);
-        let rows = self.rows.into_iter();
-        rows.map(|(score, entry)| (EntryId(entry), score)).collect()
-    }
-}
-
-fn is_better(a: &(f64, u64), b: &(f64, u64)) -> std::cmp::Ordering {
-    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
-}
-
-/// A word whose list is walked.
-struct Word<'t, P: PageRead + ?Sized> {
-    weight: f64,
-    walk: Occurrences<'t, P>,
-    next: Option<(u64, u32)>,
 }
 
 /// The words of a condition that holds where one of them is; `None` for any other.
 fn words_of<'q>(query: &'q TextQuery, factor: f64, out: &mut Vec<(&'q str, f64)>) -> Option<()> {
     match query {
-        TextQuery::Term(term) if term.len() <= TEXT_BYTES_WHOLE_MAX => {
-            out.push((term, factor));
-            Some(())
-        }
         TextQuery::Boost(inner, boost) => words_of(inner, factor * boost, out),
         TextQuery::Bool {
             must,
@@ -117,6 +79,17 @@ fn words_of<'q>(query: &'q TextQuery, factor: f64, out: &mut Vec<(&'q str, f64)>
         } if must.is_empty() && must_not.is_empty() => should
             .iter()
             .try_for_each(|query| words_of(query, factor, out)),
+        query => {
+            out.push(word_of(query, factor)?);
+            Some(())
+        }
+    }
+}
+
+fn word_of(query: &TextQuery, factor: f64) -> Option<(&str, f64)> {
+    match query {
+        TextQuery::Term(term) if term.len() <= TEXT_BYTES_WHOLE_MAX => Some((term, factor)),
+        TextQuery::Boost(inner, boost) => word_of(inner, factor * boost),
         _ => None,
     }
 }
@@ -125,13 +98,12 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
     /// Whether [`rank`](Self::rank) answers this condition.
     #[must_use]
     pub fn ranks(&self, field: FieldId, query: &TextQuery) -> bool {
-        let has_positions = self.field_info(field).options().positions;
-        has_positions && words_of(query, 1.0, &mut Vec::new()).is_some()
+        self.field_info(field).options().positions && Shape::of(query, 1.0).is_some()
     }
 
     /// The `wanted` best of the entries that pass a condition, without those of `excluded`; scores
-    /// are multiplied by `factor`. `None` for conditions other than on words of which one has to be
-    /// there, in a field with positions.
+    /// are multiplied by `factor`. `None` for conditions other than on words of which one or all
+    /// have to be there, or on a phrase, in a field with positions.
     ///
     /// # Errors
     /// As [`text`](Self::text).
@@ -144,62 +116,66 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
         (wanted, factor): (usize, f64),
         budget: &mut Budget<'_>,
     ) -> Result<Option<Ranked>, IndexError> {
-        let mut words = Vec::new();
-        if !self.ranks(field, query) || words_of(query, factor, &mut words).is_none() {
+        if !self.ranks(field, query) {
             return Ok(None);
         }
-        let mut walks = Vec::with_capacity(words.len());
-        for (word, factor) in words {
-            let mut walk = self.occurrences(field, word);
-            walks.push(Word {
-                weight: factor * statistics.idf(word),
-                next: walk.next_count()?,
-                walk,
-            });
-        }
         let slowness = statistics.slowness_by_norm();
-        let mut norms = Norms::new(self.norms_tree(), field);
+        let walks = |words: &[(&str, f64)]| -> Vec<WordWalk<'_, P>> {
+            let walk = |(word, factor): &(&str, f64)| {
+                let weight = factor * statistics.idf(word);
+                WordWalk::new(self.occurrences(field, word), weight)
+            };
+            words.iter().map(walk).collect()
+        };
         let mut best = Best::new(wanted);
-        let mut total = 0;
-        let mut excluded = (!excluded.is_empty()).then(|| excluded.probe());
-        let mut scores = Box::new([0.0_f64; WINDOW_ENTRIES]);
-        let next_of = |word: &Word<'_, P>| word.next.map(|(entry, _)| entry);
-        while let Some(first) = walks.iter().filter_map(next_of).min() {
-            budget.spend()?;
-            let base = first >> WINDOW_BITS << WINDOW_BITS;
-            let mut found = [0_u64; WINDOW_ENTRIES / 64];
-            for word in &mut walks {
-                while let Some((entry, frequency)) = word.next {
-                    let wrong = Malformed("chunks of occurrences overlap");
-                    let within = entry.checked_sub(base).ok_or(wrong);
-                    let within = within.at(OCCURRENCES_TREE, &[])?;
-                    let within = usize::try_from(within).unwrap_or(usize::MAX);
-                    let Some(score) = scores.get_mut(within) else {
-                        break;
-                    };
-                    let frequency = f64::from(frequency);
-                    let slowness = slowness[usize::from(norms.norm(entry)?)];
-                    *score += word.weight * (frequency / (frequency + slowness));
-                    found[within / 64] |= 1 << (within % 64);
-                    word.next = word.walk.next_count()?;
-                }
+        let total = match Shape::of(query, factor) {
+            None => return Ok(None),
+            Some(Shape::Any(words)) => {
+                best_of_any(walks(&words), excluded, &slowness, budget, &mut best)?;
+                self.count_any(field, &words, excluded)?
             }
-            for (at, mut bits) in (0..).step_by(64).zip(found) {
-                while bits != 0 {
-                    let within = at + bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    let score = std::mem::take(&mut scores[within]);
-                    let entry = base + within as u64;
-                    if excluded.as_mut().is_none_or(|set| !set.contains(entry)) {
+            Some(Shape::All(words)) => {
+                let terms = words.iter().map(|(word, _)| Term::Text(word));
+                let found = self.all_of(field, terms)?.possible().and_not(excluded);
+                best_of_all(walks(&words), &found, &slowness, budget, &mut best)?;
+                found.len()
+            }
+            Some(Shape::Phrase(phrase, factor)) => {
+                let terms = phrase.terms.iter().map(|(word, _)| Term::Text(word));
+                let candidates = self.all_of(field, terms)?.possible().and_not(excluded);
+                let weight = factor * statistics.phrase_idf(phrase);
+                let mut total = 0;
+                self.visit_phrase(
+                    field,
+                    phrase,
+                    &candidates,
+                    budget,
+                    &mut |entry, count, norm| {
                         total += 1;
-                        best.push(entry, score);
-                    }
-                }
+                        best.push(entry.0, weight * saturation(count, norm, &slowness));
+                    },
+                )?;
+                total
             }
-        }
+        };
         Ok(Some(Ranked {
             best: best.finish(),
             total,
         }))
+    }
+
+    /// How many entries have one of these words, without those of `excluded`.
+    fn count_any(
+        &self,
+        field: FieldId,
+        words: &[(&str, f64)],
+        excluded: &EntrySet,
+    ) -> Result<u64, IndexError> {
+        if let ([(word, _)], true) = (words, excluded.is_empty()) {
+            return self.count(field, Term::Text(word));
+        }
+        let terms = words.iter().map(|(word, _)| Term::Text(word));
+        let found = self.any_of(field, terms)?;
+        Ok(found.possible().and_not(excluded).len())
     }
 }

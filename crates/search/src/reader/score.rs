@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 use jackdaw_storage::PageRead;
 
 use super::IndexReader;
+use super::best::Best;
 use super::budget::Budget;
-use super::rank::Best;
 use crate::EntryId;
 use crate::catalog::FieldId;
 use crate::error::IndexError;
@@ -54,9 +54,9 @@ impl TextStatistics {
         idf(self.entries, frequency)
     }
 
-    fn weight(&self, frequency: u32, length: u32) -> f64 {
-        let frequency = f64::from(frequency);
-        frequency / (frequency + self.slowness(length))
+    /// What a phrase tells: as much as all its terms.
+    pub(super) fn phrase_idf(&self, phrase: &Phrase) -> f64 {
+        phrase.terms.iter().map(|(term, _)| self.idf(term)).sum()
     }
 
     /// How slowly further occurrences raise the score in a text of this length.
@@ -77,6 +77,14 @@ impl TextStatistics {
         }
         table
     }
+}
+
+/// What a term counts for that stands so often in a text of this norm: below 1, more the oftener
+/// and the shorter the text.
+#[inline]
+pub(super) fn saturation(frequency: u32, norm: u8, slowness: &[f64; 256]) -> f64 {
+    let frequency = f64::from(frequency);
+    frequency / (frequency + slowness[usize::from(norm)])
 }
 
 /// The inverse document frequency of BM25.
@@ -304,35 +312,31 @@ impl<P: PageRead + ?Sized> Scorer<'_, '_, P> {
     ) -> Result<(), IndexError> {
         let weight = factor * self.statistics.idf(term);
         let slowness = self.statistics.slowness_by_norm();
-        let mut norms = Norms::new(self.reader.norms, self.field);
         let mut walk = self.reader.occurrences(self.field, term);
         let mut at = 0;
-        let mut add = |(entry, frequency): (u64, u32)| -> Result<(), IndexError> {
-            let frequency = f64::from(frequency);
-            let slowness = slowness[usize::from(norms.norm(entry)?)];
-            let score = weight * (frequency / (frequency + slowness));
+        let mut add = |(entry, frequency, norm): (u64, u32, u8)| {
+            let score = weight * saturation(frequency, norm, &slowness);
             scores.add_from(&mut at, entry, score);
-            Ok(())
         };
         if self.reader.count(self.field, Term::Text(term))? < within.len() {
             let mut probe = within.probe();
             while let Some(found) = walk.next_count()? {
                 budget.spend()?;
                 if probe.contains(found.0) {
-                    add(found)?;
+                    add(found);
                 }
             }
             return Ok(());
         }
-        let mut found = None;
+        let mut found: Option<(u64, u32, u8)> = None;
         for entry in within {
             budget.spend()?;
-            if found.is_none_or(|(found, _)| found < entry.0) {
+            if found.is_none_or(|(found, ..)| found < entry.0) {
                 found = walk.seek_count(entry.0)?;
             }
             match found {
                 None => break,
-                Some(found) if found.0 == entry.0 => add(found)?,
+                Some(found) if found.0 == entry.0 => add(found),
                 Some(_) => {}
             }
         }
@@ -350,24 +354,18 @@ impl<P: PageRead + ?Sized> Scorer<'_, '_, P> {
         let words = phrase.terms.iter().map(|(term, _)| Term::Text(term));
         let candidates = self.reader.all_of(self.field, words)?;
         let candidates = candidates.possible().and(within);
-        let terms = phrase.terms.iter();
-        let weight: f64 = terms.map(|(term, _)| self.statistics.idf(term)).sum();
-        let mut found = Vec::new();
+        let slowness = self.statistics.slowness_by_norm();
+        let weight = factor * self.statistics.phrase_idf(phrase);
+        let mut at = 0;
         self.reader.visit_phrase(
             self.field,
             phrase,
             &candidates,
             budget,
-            &mut |entry, count| {
-                found.push((entry, count));
+            &mut |entry, count, norm| {
+                let score = weight * saturation(count, norm, &slowness);
+                scores.add_from(&mut at, entry.0, score);
             },
-        )?;
-        let mut norms = Norms::new(self.reader.norms, self.field);
-        for (entry, count) in found {
-            let length = norms.length(entry)?.unwrap_or(0);
-            let score = self.statistics.weight(count, length);
-            scores.add(entry, factor * weight * score);
-        }
-        Ok(())
+        )
     }
 }

@@ -170,7 +170,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
             phrase,
             candidates.certain(),
             budget,
-            &mut |entry, _| {
+            &mut |entry, _, _| {
                 found.push(entry);
             },
         )?;
@@ -178,14 +178,14 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
     }
 
     /// Calls `visit` with each of `candidates`, which have all terms of the phrase, in which the
-    /// phrase stands, and how often.
+    /// phrase stands, how often, and the norm of its text.
     pub(super) fn visit_phrase(
         &self,
         field: FieldId,
         phrase: &Phrase,
         candidates: &EntrySet,
         budget: &mut Budget<'_>,
-        visit: &mut dyn FnMut(EntryId, u32),
+        visit: &mut dyn FnMut(EntryId, u32, u8),
     ) -> Result<(), IndexError> {
         let words = phrase.terms.iter();
         let mut walks: Vec<Occurrences<'t, P>> = words
@@ -194,10 +194,13 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
         let mut positions = vec![Vec::new(); walks.len()];
         for entry in candidates {
             budget.spend()?;
-            let mut is_there = true;
+            let (mut is_there, mut norm) = (true, 0);
             for (walk, positions) in walks.iter_mut().zip(&mut positions) {
                 match walk.seek(entry)? {
-                    Some(found) if found.entry() == entry => found.positions(positions)?,
+                    Some(found) if found.entry() == entry => {
+                        norm = found.norm();
+                        found.positions(positions)?;
+                    }
                     _ => is_there = false,
                 }
             }
@@ -207,7 +210,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
                 0
             };
             if count > 0 {
-                visit(entry, count);
+                visit(entry, count, norm);
             }
         }
         Ok(())

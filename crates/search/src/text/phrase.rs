@@ -22,29 +22,40 @@ impl Phrase {
         if positions.len() != self.terms.len() || positions.iter().any(Vec::is_empty) {
             return 0;
         }
-        let adjusted: Vec<Vec<i64>> = positions
-            .iter()
-            .zip(&self.terms)
+        match self.slop {
+            0 => self.count_exact(positions),
+            slop => count_near(&self.adjusted(positions), i64::from(slop)),
+        }
+    }
+
+    /// Where the phrase would begin for each position of each term.
+    fn adjusted(&self, positions: &[Vec<u32>]) -> Vec<Vec<i64>> {
+        let lists = positions.iter().zip(&self.terms);
+        lists
             .map(|(list, (_, place))| {
                 let place = i64::from(*place);
                 list.iter().map(|&at| i64::from(at) - place).collect()
             })
-            .collect();
-        match self.slop {
-            0 => count_exact(&adjusted),
-            slop => count_near(&adjusted, i64::from(slop)),
-        }
+            .collect()
     }
-}
 
-/// Places that are in every list.
-fn count_exact(lists: &[Vec<i64>]) -> u32 {
-    let Some((first, others)) = lists.split_first() else {
-        return 0;
-    };
-    let is_everywhere = |at: &&i64| others.iter().all(|list| list.binary_search(at).is_ok());
-    let count = first.iter().filter(is_everywhere).count();
-    u32::try_from(count).unwrap_or(u32::MAX)
+    /// Positions of the first term at which all others are in their places.
+    fn count_exact(&self, positions: &[Vec<u32>]) -> u32 {
+        let (Some((first, others)), Some(((_, start), places))) =
+            (positions.split_first(), self.terms.split_first())
+        else {
+            return 0;
+        };
+        let is_followed = |at: &&u32| {
+            let lists = others.iter().zip(places);
+            lists.into_iter().all(|(list, (_, place))| {
+                let wanted = at.checked_add(place - start);
+                wanted.is_some_and(|wanted| list.binary_search(&wanted).is_ok())
+            })
+        };
+        let count = first.iter().filter(is_followed).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
 }
 
 /// Windows that hold a place of every list and are no wider than `slop`: the list with the least

@@ -360,8 +360,9 @@ impl Changes {
                 presence.note_tokens(side, summary);
                 continue;
             }
-            if presence.has_tokens() && term.1.first() == Some(&class::TEXT) {
-                self.push_occurrences(term, entry, positions)?;
+            // The summaries come before all texts.
+            if let (Some((_, norm)), Some(&class::TEXT)) = (presence.tokens, term.1.first()) {
+                self.push_occurrences(term, (entry, norm), positions)?;
             }
             match side {
                 Side::Both => {}
@@ -397,7 +398,7 @@ impl Changes {
     fn push_occurrences(
         &mut self,
         term: (FieldId, &[u8]),
-        entry: u64,
+        (entry, norm): (u64, u8),
         positions: Range<usize>,
     ) -> Result<(), IndexError> {
         let (field, key) = term;
@@ -416,6 +417,7 @@ impl Changes {
                 change: OccurrenceChange {
                     entry,
                     frequency,
+                    norm,
                     positions: first..self.positions.len(),
                 },
             });
@@ -480,10 +482,6 @@ impl Presence {
             Side::Old => self.tokens = Some((norm, after)),
             Side::New => self.tokens = Some((before, norm)),
         }
-    }
-
-    fn has_tokens(&self) -> bool {
-        self.tokens.is_some()
     }
 }
 
