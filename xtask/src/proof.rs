@@ -19,6 +19,8 @@ pub(crate) const ARGUMENTS: &[&str] = &[
     "--images",
     "--failure-seeds",
     "--isolation-seconds",
+    "--index-steps",
+    "--index-images",
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {

@@ -12,11 +12,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use jackdaw_proof::planted::{Mistake, SEEDS_MAX};
-use jackdaw_proof::{failures, fixture, history, isolation, planted, sweep};
+use jackdaw_proof::{failures, fixture, history, index, isolation, planted, sweep};
 use jackdaw_sim::SimVfs;
 
 const USAGE: &str = "\
 jackdaw-proof crash [--seed N] [--seeds N] [--images N] [--failure-seeds N] [--isolation-seconds N]
+                    [--index-steps N] [--index-images N]
+jackdaw-proof index [--seed N] [--index-steps N] [--index-images N]
 jackdaw-proof planted
 jackdaw-proof sim --seed N
 jackdaw-proof fixture DIRECTORY";
@@ -28,6 +30,8 @@ struct Amounts {
     images: u64,
     failure_seeds: u64,
     isolation_seconds: u64,
+    index_steps: u64,
+    index_images: u64,
 }
 
 impl Default for Amounts {
@@ -38,6 +42,8 @@ impl Default for Amounts {
             images: 20_000,
             failure_seeds: 1,
             isolation_seconds: 5,
+            index_steps: 40_000,
+            index_images: 4_000,
         }
     }
 }
@@ -68,7 +74,13 @@ fn run(command: &str, rest: &[String]) -> Result<(), String> {
             images(&amounts)?;
             all_failures(&amounts)?;
             all_planted()?;
-            clients(&amounts)
+            clients(&amounts)?;
+            questions(&amounts)?;
+            index_images(&amounts)
+        }
+        "index" => {
+            questions(&amounts)?;
+            index_images(&amounts)
         }
         "planted" => all_planted(),
         "sim" => replay(amounts.seed),
@@ -91,6 +103,8 @@ fn parse(arguments: &[String]) -> Result<Amounts, String> {
             "--images" => &mut amounts.images,
             "--failure-seeds" => &mut amounts.failure_seeds,
             "--isolation-seconds" => &mut amounts.isolation_seconds,
+            "--index-steps" => &mut amounts.index_steps,
+            "--index-images" => &mut amounts.index_images,
             _ => return Err(USAGE.to_owned()),
         };
         *field = number;
@@ -281,6 +295,61 @@ fn clients(amounts: &Amounts) -> Result<(), String> {
         "isolation: {CLIENTS} clients for {} s in {rounds} rounds, {transactions} transactions, \
          {aborted} taken back, no anomalies ({:.0} s)",
         amounts.isolation_seconds,
+        seconds(started)
+    );
+    Ok(())
+}
+
+fn questions(amounts: &Amounts) -> Result<(), String> {
+    let started = Instant::now();
+    let (changes, questions, seeds) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let steps = || changes.load(Ordering::Relaxed) + questions.load(Ordering::Relaxed);
+    for_seeds(
+        amounts.seed,
+        |_| steps() >= amounts.index_steps,
+        |seed| {
+            let report = index::questions::run(seed, u64::MAX)?;
+            changes.fetch_add(report.changes, Ordering::Relaxed);
+            questions.fetch_add(report.questions, Ordering::Relaxed);
+            seeds.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        },
+    )?;
+    println!(
+        "index, questions: {} seeds from {}, {} changes of rows, {} questions answered as by rows \
+         alone, 0 violations ({:.0} s)",
+        seeds.into_inner(),
+        amounts.seed,
+        changes.into_inner(),
+        questions.into_inner(),
+        seconds(started)
+    );
+    Ok(())
+}
+
+fn index_images(amounts: &Amounts) -> Result<(), String> {
+    let started = Instant::now();
+    let (images, moments, scripts) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    for_seeds(
+        amounts.seed,
+        |_| images.load(Ordering::Relaxed) >= amounts.index_images,
+        |seed| {
+            let (batches, of_moment) = (index::images::BATCHES, index::images::IMAGES_PER_MOMENT);
+            let report = index::images::run(seed, batches, of_moment)?;
+            images.fetch_add(report.image_count, Ordering::Relaxed);
+            moments.fetch_add(report.moment_count, Ordering::Relaxed);
+            scripts.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        },
+    )?;
+    println!(
+        "index, crash images: {} scripts of {} batches from seed {}, {} moments, {} images equal \
+         to a rebuilt index, 0 violations ({:.0} s)",
+        scripts.into_inner(),
+        index::images::BATCHES,
+        amounts.seed,
+        moments.into_inner(),
+        images.into_inner(),
         seconds(started)
     );
     Ok(())

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jackdaw_proof::planted::{Mistake, find};
-use jackdaw_proof::{history, isolation, sweep};
+use jackdaw_proof::{history, index, isolation, sweep};
 use jackdaw_sim::SimVfs;
 
 #[test]
@@ -31,6 +31,18 @@ fn crash_images_of_a_short_script_hold_what_was_acknowledged() {
 fn crash_images_of_an_encrypted_disk_hold_what_was_acknowledged() {
     let report = sweep::run(3, 8, 6).unwrap();
     assert!(report.image_count > 150, "{report:?}");
+}
+
+#[test]
+fn crash_images_of_an_index_equal_a_rebuilt_one() {
+    let report = index::images::run(1, 4, 2).unwrap();
+    assert!(report.image_count > 20, "{report:?}");
+}
+
+#[test]
+fn an_index_answers_as_its_rows_do() {
+    let report = index::questions::run(1, 1).unwrap();
+    assert!(report.questions > 100, "{report:?}");
 }
 
 #[test]

@@ -14,6 +14,8 @@ mod wire;
 
 use anyhow::{Result, bail};
 
+use crate::proof;
+
 pub(crate) use server::Server;
 
 pub(crate) const SUMMARY: &str = "builds and runs the fast suite";
@@ -24,11 +26,13 @@ pub(crate) const HELP: &str = "\
 cargo xtask test [--budget-seconds N] [-p PACKAGE]...
 cargo xtask test slow
 cargo xtask test crash [--seed N] [--seeds N] [--images N] [--failure-seeds N]
-                       [--isolation-seconds N] [--kills N] [--server-kills N] [--albums N]
+                       [--isolation-seconds N] [--index-steps N] [--index-images N]
+                       [--kills N] [--server-kills N] [--albums N]
                        [--redis-kills N] [--history-seconds N] [--syscall-kills N]
                        [--syscall-errors N] [--full-disks N]
 cargo xtask crash      the same
 cargo xtask crash --soak-minutes N
+cargo xtask test index [--seed N] [--index-steps N] [--index-images N]
 cargo xtask test watchers [--watchers N] [--seconds N] [--soak-watchers N] [--seed N]
 cargo xtask test hostile [--rounds N] [--memory-mib N] [--seed N] [--from N]
 cargo xtask test race
@@ -49,13 +53,16 @@ crash runs the proof suites, on the simulated disk unless said otherwise, and pr
 random histories with crashes (--seeds of them, from --seed on), power loss at every moment of
 scripts (--images), every operation of the disk failing in turn (--failure-seeds), mistakes planted
 on purpose until each is found, concurrent clients whose reads have to have a serial order
-(--isolation-seconds); then, on the real disk, a writer killed with SIGKILL again and again
-(--kills), a server killed under sixteen clients (--server-kills), the same with every answer
+(--isolation-seconds), random changes of an index and questions whose answers are known
+(--index-steps of both together), power loss at every moment of batches to an index, which has to
+equal a rebuilt one (--index-images); then, on the real disk, a writer killed with SIGKILL again and
+again (--kills), a server killed under sixteen clients (--server-kills), the same with every answer
 checked for an order that explains it (--history-seconds), an import killed three times (--albums),
 a writer killed at chosen system calls (--syscall-kills, with strace), or whose calls fail
 (--syscall-errors), a disk that runs full under a server (--full-disks, as root).
 With --soak-minutes alone: a database under a mixed load of four clients, with long snapshots and
 backups, whose answers have to be right and whose memory and files may not grow.
+index runs the two suites of the index alone.
 watchers opens --watchers feeds (2,000) of a server in another process and prints what they cost;
 then readers (--soak-watchers) join, leave and stall for --seconds, and each checks that it misses
 nothing.
@@ -77,12 +84,19 @@ pub(crate) fn run_crash(arguments: &[String]) -> Result<()> {
     slow::run_crash(arguments)
 }
 
+fn run_index(arguments: &[String]) -> Result<()> {
+    let arguments = arguments.iter().map(String::as_str);
+    let of_proof: Vec<&str> = ["index"].into_iter().chain(arguments).collect();
+    proof::start(&of_proof)
+}
+
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.first().map(String::as_str) {
         None => fast::run(arguments),
         Some(first) if first.starts_with('-') => fast::run(arguments),
         Some("slow") => slow::run(&arguments[1..]),
         Some("crash") => slow::run_crash(&arguments[1..]),
+        Some("index") => run_index(&arguments[1..]),
         Some("watchers") => slow::run_watchers(&arguments[1..]),
         Some("hostile") => slow::run_hostile(&arguments[1..]),
         Some("clients") => clients::run(&arguments[1..]),

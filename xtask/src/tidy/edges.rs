@@ -31,6 +31,7 @@ const BESIDE: &[(&str, &[&str])] = &[
         &[
             "jackdaw-base",
             "jackdaw-io",
+            "jackdaw-search",
             "jackdaw-sim",
             "jackdaw-storage",
         ],
