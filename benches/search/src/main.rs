@@ -16,7 +16,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-const USAGE: &str = "usage: queries ROWS OUT, or: run jackdaw|tantivy ROWS QUERIES DIRECTORY";
+const USAGE: &str = "usage: queries ROWS OUT, or: run|ask jackdaw|tantivy ROWS QUERIES DIRECTORY";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -27,13 +27,19 @@ fn main() -> Result<()> {
             eprintln!("{count} queries");
             Ok(())
         }
-        ["run", engine, rows, queries, directory] => {
+        [work, engine, rows, queries, directory] => {
             let queries = queries::read(Path::new(queries))?;
             let (rows, directory) = (Path::new(rows), Path::new(directory));
-            match engine {
-                "jackdaw" => work::run::<jackdaw::Jackdaw>(rows, &queries, directory),
-                "tantivy" => work::run::<tantivy_engine::Tantivy>(rows, &queries, directory),
-                other => bail!("there is no engine `{other}`; {USAGE}"),
+            match (work, engine) {
+                ("run", "jackdaw") => work::run::<jackdaw::Jackdaw>(rows, &queries, directory),
+                ("run", "tantivy") => {
+                    work::run::<tantivy_engine::Tantivy>(rows, &queries, directory)
+                }
+                ("ask", "jackdaw") => work::ask_only::<jackdaw::Jackdaw>(rows, &queries, directory),
+                ("ask", "tantivy") => {
+                    work::ask_only::<tantivy_engine::Tantivy>(rows, &queries, directory)
+                }
+                _ => bail!("there is no work `{work}` or engine `{engine}`; {USAGE}"),
             }
         }
         _ => bail!(USAGE),

@@ -41,6 +41,12 @@ pub(crate) fn run<E: Engine>(data: &Path, queries: &[Query], directory: &Path) -
     ask(&engine, queries, "updated")
 }
 
+/// Queries alone, of all rows in one commit.
+pub(crate) fn ask_only<E: Engine>(data: &Path, queries: &[Query], directory: &Path) -> Result<()> {
+    let engine = whole::<E>(data, directory)?;
+    ask(&engine, queries, "fresh")
+}
+
 /// Every row, one commit at the end.
 fn whole<E: Engine>(data: &Path, directory: &Path) -> Result<E> {
     let mut engine = E::create(directory)?;
@@ -164,7 +170,8 @@ fn ask<E: Engine>(engine: &E, queries: &[Query], state: &str) -> Result<()> {
         }
         repeat(engine, class, WARM_UP)?;
         let times = repeat(engine, class, MEASURED)?;
-        print_queries(E::NAME, &class[0].class, state, &times, rows);
+        let name = (class[0].class.as_str(), class.len());
+        print_queries(E::NAME, name, state, &times, rows);
     }
     Ok(())
 }
