@@ -242,7 +242,10 @@ impl<S: Source> Counting<'_, S> {
                 StoredTerm::Text(text) if text.is_cut() => term.add_to(&mut cut)?,
                 StoredTerm::Text(text) => tallies.add_to_term(&text.to_text(), count)?,
                 // Numbers have texts too; places have no values.
-                StoredTerm::Number(_) | StoredTerm::Point(_) | StoredTerm::Shape(_) => break,
+                StoredTerm::Number(_)
+                | StoredTerm::Point(_)
+                | StoredTerm::Shape(_)
+                | StoredTerm::Vector(_) => break,
             }
         }
         self.add_long_terms(field, &cut.finish(), tallies)

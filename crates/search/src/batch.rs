@@ -9,11 +9,13 @@
 //! Threads: one owner; filled batches may be handed to another thread.
 
 use jackdaw_base::number::Number;
+use rustc_hash::FxHashMap;
 
 use crate::analysis::{TOKENS_PER_FIELD_MAX, VALUE_GAP, boolean_text};
 use crate::options::FieldOptions;
 use crate::place::Place;
 use crate::term::{self, class};
+use crate::vector::{Vector, VectorHash, hash_of};
 use crate::{EntryId, IndexError};
 
 /// Most fields of an index.
@@ -193,6 +195,32 @@ impl Batch {
         bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
     }
 
+    /// Dimensions of a term that is a vector.
+    pub(crate) fn dimensions(&self, term: &BatchTerm) -> Option<u16> {
+        self.vector(term).map(|(dimensions, _)| dimensions)
+    }
+
+    /// Bytes of all vectors by their hashes.
+    pub(crate) fn vectors(&self) -> FxHashMap<VectorHash, &[u8]> {
+        let of = |term: &BatchTerm| {
+            let hash = self.key(term).get(1..)?.try_into().ok()?;
+            self.vector(term).map(|(_, code)| (hash, code))
+        };
+        self.terms.iter().filter_map(of).collect()
+    }
+
+    /// Dimensions and bytes of a vector, which stand behind its key: see [`EntryTerms::vector`].
+    fn vector(&self, term: &BatchTerm) -> Option<(u16, &[u8])> {
+        let [class::VECTOR, ..] = self.key(term) else {
+            return None;
+        };
+        let behind = self.arena.get(term.start + usize::from(term.len_bytes)..)?;
+        let (dimensions, behind) = behind.split_first_chunk()?;
+        let (len_bytes, behind) = behind.split_first_chunk()?;
+        let len_bytes = usize::from(u16::from_le_bytes(*len_bytes));
+        Some((u16::from_le_bytes(*dimensions), behind.get(..len_bytes)?))
+    }
+
     /// Class and bytes of a term.
     pub(crate) fn key(&self, term: &BatchTerm) -> &[u8] {
         &self.arena[term.start..][..usize::from(term.len_bytes)]
@@ -260,6 +288,31 @@ impl EntryTerms<'_> {
     /// A place on the earth.
     pub fn place(&mut self, field: FieldSlot, place: &Place) {
         self.push(field, |arena| term::push_place_key(place, arena));
+    }
+
+    /// A vector of a field of vectors. One of other dimensions than the field's is left out when
+    /// the batch is applied: see [`IndexWriter::refused`](crate::IndexWriter::refused).
+    ///
+    /// # Panics
+    /// When it is not kept as the field keeps vectors.
+    pub fn vector(&mut self, field: FieldSlot, vector: &Vector) {
+        let options = self.batch.fields[usize::from(field.0)].options.vector;
+        assert_eq!(
+            options.map(|options| options.storage),
+            Some(vector.storage()),
+            "the layer above makes vectors by the options of their field"
+        );
+        let code = vector.code();
+        self.push(field, |arena| {
+            arena.push(class::VECTOR);
+            arena.extend_from_slice(&hash_of(code));
+        });
+        // Its bytes stand behind the key: see `Batch::vector`.
+        let len_bytes = u16::try_from(code.len()).expect("vectors have at most 4,096 dimensions");
+        let arena = &mut self.batch.arena;
+        arena.extend_from_slice(&vector.dimensions().to_le_bytes());
+        arena.extend_from_slice(&len_bytes.to_le_bytes());
+        arena.extend_from_slice(code);
     }
 
     /// An explicit null.

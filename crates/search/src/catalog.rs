@@ -20,6 +20,7 @@ use crate::error::{At, IndexError};
 use crate::options::FieldOptions;
 use crate::posting::{ListNumber, Malformed};
 use crate::store::{IndexRead, IndexWrite};
+use crate::vector::{VECTOR_OPTIONS_BYTES, VectorOptions};
 
 /// Format of an index as a whole, in its header. An index of another one is made again from its
 /// documents.
@@ -43,6 +44,7 @@ const TEXT_COUNTERS_BYTES: usize = 16;
 /// Flags of a field.
 const FLAG_NONE: u8 = 0;
 const FLAG_POSITIONS: u8 = 1;
+const FLAG_VECTORS: u8 = 2;
 
 /// Number of a field within its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,13 +137,21 @@ impl Field {
 
     fn decode(record: &[u8]) -> Option<Field> {
         let ([format, analyzer, flags, reserved], _) = record.split_first_chunk()?;
-        let (0, FLAG_NONE | FLAG_POSITIONS, 0) = (format, *flags, reserved) else {
+        let (0, FLAG_NONE | FLAG_POSITIONS | FLAG_VECTORS, 0) = (format, *flags, reserved) else {
             return None;
         };
         let positions = *flags == FLAG_POSITIONS;
-        let head_bytes = match positions {
-            true => FIELD_HEAD_BYTES + TEXT_COUNTERS_BYTES,
-            false => FIELD_HEAD_BYTES,
+        let head_bytes = match *flags {
+            FLAG_POSITIONS => FIELD_HEAD_BYTES + TEXT_COUNTERS_BYTES,
+            FLAG_VECTORS => FIELD_HEAD_BYTES + VECTOR_OPTIONS_BYTES,
+            _ => FIELD_HEAD_BYTES,
+        };
+        let vector = match *flags {
+            FLAG_VECTORS => {
+                let options = record.get(FIELD_HEAD_BYTES..head_bytes)?;
+                Some(VectorOptions::decode(options)?)
+            }
+            _ => None,
         };
         let name = std::str::from_utf8(record.get(head_bytes..)?).ok()?;
         let counter = |start| match positions {
@@ -153,6 +163,7 @@ impl Field {
             options: FieldOptions {
                 analyzer: Analyzer::from_byte(*analyzer)?,
                 positions,
+                vector,
             },
             term_count: read_u64(record, 4)?,
             text_count: counter(12)?,
@@ -161,13 +172,16 @@ impl Field {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let flags = match self.options.positions {
-            true => FLAG_POSITIONS,
-            false => FLAG_NONE,
+        let flags = match (self.options.positions, self.options.vector) {
+            (_, Some(_)) => FLAG_VECTORS,
+            (true, None) => FLAG_POSITIONS,
+            (false, None) => FLAG_NONE,
         };
         let mut record = vec![0, self.options.analyzer.to_byte(), flags, 0];
         record.extend_from_slice(&self.term_count.to_le_bytes());
-        if self.options.positions {
+        if let Some(vector) = self.options.vector {
+            record.extend_from_slice(&vector.encode());
+        } else if self.options.positions {
             record.extend_from_slice(&self.text_count.to_le_bytes());
             record.extend_from_slice(&self.token_total.to_le_bytes());
         }

@@ -59,6 +59,26 @@ pub enum IndexError {
     /// The keys of a batch take more than 4 GiB. Nothing was changed by that entry.
     #[error("a batch is too large: its keys must stay below 4 GiB")]
     BatchTooLarge,
+    /// A vector to be searched for has other dimensions than those of the field, or is kept in
+    /// another way.
+    #[error(
+        "field {field:?} has vectors of {expected} dimensions, but the vector searched for has \
+         {given}"
+    )]
+    Dimensions {
+        /// The field.
+        field: String,
+        /// Dimensions of its vectors.
+        expected: u16,
+        /// Dimensions of the vector.
+        given: u16,
+    },
+    /// A field has had as many vectors as it can have: rebuild the index.
+    #[error("a field has had {max} vectors, which is as many as it can have: rebuild the index")]
+    TooManyVectors {
+        /// The limit.
+        max: u64,
+    },
     /// A walk over terms met more of them than its budget allows. There is no partial answer.
     #[error("the query has looked at {visited} terms, which is all its budget allows")]
     WalkLimit {

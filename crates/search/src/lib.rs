@@ -26,6 +26,7 @@ mod set;
 mod store;
 mod term;
 mod text;
+mod vector;
 mod verify;
 mod writer;
 
@@ -49,6 +50,10 @@ pub use term::{StoredTerm, StoredText, TEXT_BYTES_WHOLE_MAX, Term};
 pub use text::{
     Expression, FieldTerms, Fuzzy, Phrase, QUERY_TEXT_BYTES_MAX, TextError, TextQuery, Wildcard,
     edits_between,
+};
+pub use vector::{
+    DIMENSIONS_MAX, EDGES_MAX, Near, NearestOptions, RefusedVector, VECTOR_CANDIDATES_MAX, Vector,
+    VectorError, VectorOptions, VectorStorage,
 };
 pub use verify::IndexReport;
 pub use writer::{Applied, IndexWriter};

@@ -8,6 +8,7 @@
 //! Threads: plain data.
 
 use crate::analysis::Analyzer;
+use crate::vector::VectorOptions;
 
 /// How the values of a field become terms, and what is kept of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +18,8 @@ pub struct FieldOptions {
     /// Keeps how often and where each term stands in an entry, and how long the entry's text is:
     /// what scores and phrases need. Costs about as much space as the terms themselves.
     pub positions: bool,
+    /// Of a field of vectors: how they are kept. Such a field has no other terms.
+    pub vector: Option<VectorOptions>,
 }
 
 impl FieldOptions {
@@ -26,6 +29,16 @@ impl FieldOptions {
         FieldOptions {
             analyzer,
             positions: analyzer.is_full_text(),
+            vector: None,
+        }
+    }
+
+    /// For a field of vectors.
+    #[must_use]
+    pub fn of_vectors(vector: VectorOptions) -> FieldOptions {
+        FieldOptions {
+            vector: Some(vector),
+            ..FieldOptions::default()
         }
     }
 }

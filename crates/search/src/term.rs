@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - A key is a class byte and the term. Keys order as terms do: null, then text by its bytes,
-//!   then numbers by true value, then places.
+//!   then numbers by true value, then places, then vectors.
 //! - Text up to [`TEXT_BYTES_WHOLE_MAX`] is its own key. Longer text is cut there and a hash of
 //!   all of it follows, so such a key has [`TEXT_BYTES_CUT`] bytes, which no whole text has.
 //!   A cut key names its text only up to the hash; whoever looks up a cut term must check the
@@ -45,6 +45,8 @@ pub(crate) mod class {
     pub(crate) const POINT: u8 = 0x30;
     /// Another shape, by its text.
     pub(crate) const SHAPE: u8 = 0x31;
+    /// A vector, by the hash of its bytes.
+    pub(crate) const VECTOR: u8 = 0x40;
 }
 
 /// What a query looks for.
@@ -73,6 +75,8 @@ pub enum StoredTerm<'a> {
     Point(Coordinate),
     /// Another shape as well-known text, or the beginning of it.
     Shape(StoredText<'a>),
+    /// A vector, by what tells it from others: see [`Vector::identity`](crate::Vector::identity).
+    Vector(u128),
 }
 
 /// Length of the key of class [`class::TOKENS`]: the norm, and the sum.
@@ -91,6 +95,10 @@ impl<'a> StoredTerm<'a> {
                 Some(StoredTerm::Point(spot_of(u64::from_be_bytes(key))))
             }
             class::SHAPE => StoredText::decode(rest).map(StoredTerm::Shape),
+            class::VECTOR => {
+                let hash = rest.try_into().ok()?;
+                Some(StoredTerm::Vector(u128::from_be_bytes(hash)))
+            }
             _ => None,
         }
     }

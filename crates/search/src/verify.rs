@@ -23,6 +23,7 @@ use crate::occurrence::{
 use crate::posting::{Malformed, Postings, TermValue, chunk_count};
 use crate::reader::IndexReader;
 use crate::term::{StoredTerm, class};
+use crate::vector::check_vectors;
 
 /// What a check has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,6 +146,7 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
         check.read_occurrences()?;
         check.read_norms()?;
         check.compare();
+        check.report.damages.extend(check_vectors(self)?);
         Ok(check.report)
     }
 }

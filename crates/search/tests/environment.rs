@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use jackdaw_io::Vfs;
 use jackdaw_search::{
-    Analyzer, Batch, EntryId, IndexError, IndexReader, IndexWriter, StoredTerm, Term,
+    Analyzer, Batch, Budget, EntryId, FieldOptions, IndexError, IndexReader, IndexWriter,
+    NearestOptions, StoredTerm, Term, Vector, VectorOptions, VectorStorage,
 };
 use jackdaw_sim::{CrashChoice, Rng, SimVfs};
 use jackdaw_storage::{Environment, Options, ReadTransaction};
@@ -27,10 +28,19 @@ fn open(vfs: &Arc<SimVfs>, options: Options) -> Environment {
     Environment::open(vfs, Path::new("/index"), options).unwrap()
 }
 
+/// The vector of entries with this number.
+fn vector_of(number: u64) -> Vector {
+    let floats = [number, number % 7, number % 31, 1];
+    let floats = floats.map(|float| f32::from(u16::try_from(float).unwrap()));
+    Vector::from_floats(&floats, VectorStorage::F32).unwrap()
+}
+
 /// A batch that puts and deletes some entries, and what the content is afterwards.
 fn next_batch(random: &mut Rng, content: &mut Content) -> Batch {
     let mut batch = Batch::new();
     let field = batch.field("Text", Analyzer::LowercaseKeyword).unwrap();
+    let options = FieldOptions::of_vectors(VectorOptions::default());
+    let vectors = batch.field("Vector", options).unwrap();
     for _ in 0..60 + random.below(120) {
         let entry = random.below(900);
         content.retain(|&(other, _)| other != entry);
@@ -42,10 +52,9 @@ fn next_batch(random: &mut Rng, content: &mut Content) -> Batch {
             } else {
                 random.below(1_000)
             };
-            batch
-                .put(EntryId(entry))
-                .unwrap()
-                .text(field, &format!("Text {number}"));
+            let mut terms = batch.put(EntryId(entry)).unwrap();
+            terms.text(field, &format!("Text {number}"));
+            terms.vector(vectors, &vector_of(number));
             content.insert((entry, number));
         }
     }
@@ -84,7 +93,18 @@ fn content_of(snapshot: &ReadTransaction) -> (u64, Content) {
         .filter(|(_, number)| *number == 7)
         .map(|&(entry, _)| EntryId(entry))
         .collect();
-    assert!(sevens.certain().iter().eq(expected));
+    assert!(sevens.certain().iter().eq(expected.iter().copied()));
+    let vectors = reader.field("Vector").unwrap();
+    let options = NearestOptions {
+        count: 1,
+        minimum: 0.99999,
+        is_exact: false,
+        within: None,
+    };
+    let target = vector_of(7);
+    let near = reader.nearest(vectors, &target, &options, &mut Budget::unlimited());
+    let near = near.unwrap().into_iter().map(|near| near.entry);
+    assert!(near.eq(expected));
     (reader.indexed_up_to(), content)
 }
 

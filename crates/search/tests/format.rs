@@ -7,7 +7,10 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use jackdaw_base::number::Number;
-use jackdaw_search::{Analyzer, Batch, EntryId, IndexRead, IndexWriter, MemoryStore, Place};
+use jackdaw_search::{
+    Analyzer, Batch, EntryId, FieldOptions, IndexRead, IndexWriter, MemoryStore, Place, Vector,
+    VectorOptions, VectorStorage,
+};
 
 fn dump(store: &MemoryStore, tree: &str) -> String {
     let mut out = String::new();
@@ -216,6 +219,151 @@ fn places_are_terms_along_a_curve() {
              00 01
         ff ff 01
              00 01
+    "#]],
+    );
+}
+
+#[test]
+fn vectors_are_kept_once_and_linked() {
+    let (mut store, mut writer, mut batch) = (MemoryStore::new(), IndexWriter::new(), Batch::new());
+    for (name, storage) in [
+        ("F", VectorStorage::F32),
+        ("I", VectorStorage::I8),
+        ("B", VectorStorage::I1),
+    ] {
+        let options = VectorOptions {
+            storage,
+            ..VectorOptions::default()
+        };
+        batch
+            .field(name, FieldOptions::of_vectors(options))
+            .unwrap();
+    }
+    let floats: [&[f32]; 2] = [&[3.0, -4.0], &[0.0, 2.0]];
+    for (entry, first) in (1..).zip([0, 1, 0]) {
+        let slots = ["F", "I", "B"].map(|name| {
+            let storage = match name {
+                "F" => VectorStorage::F32,
+                "I" => VectorStorage::I8,
+                _ => VectorStorage::I1,
+            };
+            let options = VectorOptions {
+                storage,
+                ..VectorOptions::default()
+            };
+            let slot = batch
+                .field(name, FieldOptions::of_vectors(options))
+                .unwrap();
+            (slot, Vector::from_floats(floats[first], storage).unwrap())
+        });
+        let mut terms = batch.put(EntryId(entry)).unwrap();
+        slots
+            .iter()
+            .for_each(|(slot, vector)| terms.vector(*slot, vector));
+    }
+    writer.apply(&mut store, &batch, None).unwrap();
+    check(
+        &store,
+        "index",
+        &expect![[r#"
+        00
+             02 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00
+             00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+        01 00 00
+             00 01 02 00 02 00 00 00 00 00 00 00 01 00 00 00 0c 00 10 00 46
+        01 00 01
+             00 01 02 00 02 00 00 00 00 00 00 00 02 00 00 00 0c 00 10 00 49
+        01 00 02
+             00 01 02 00 02 00 00 00 00 00 00 00 03 00 00 00 0c 00 10 00 42
+    "#]],
+    );
+    check(
+        &store,
+        "terms",
+        &expect![[r#"
+        00 00 01
+             01 01 00 03 00 00
+        00 00 40 eb 05 5c c5 2e de 8e bf 61 cd d8 0d 8b ea 92 8e
+             00 02
+        00 00 40 ee 96 bc 7c 88 67 08 00 f3 6a 97 43 17 6e 68 e0
+             00 01 01
+        00 01 01
+             01 01 00 03 00 00
+        00 01 40 75 51 c2 00 38 02 af 08 e1 7d 7c 45 e3 0a 78 b0
+             00 01 01
+        00 01 40 a5 04 2f 50 73 f1 14 0c 58 40 56 74 33 15 6f ba
+             00 02
+        00 02 01
+             01 01 00 03 00 00
+        00 02 40 05 26 4b 39 5b af 64 4c 05 a8 87 e3 a9 82 27 4e
+             00 02
+        00 02 40 6b 14 8c 08 72 50 09 41 9e 16 24 44 57 2f e0 c5
+             00 01 01
+        ff ff 01
+             01 01 00 03 00 00
+    "#]],
+    );
+    check(
+        &store,
+        "vectors",
+        &expect![[r#"
+        00 00 00 00 00 00 00 00 00 00
+             eb 05 5c c5 2e de 8e bf 61 cd d8 0d 8b ea 92 8e 00 00 00 00 00 00 80 3f
+        00 00 00 00 00 00 00 00 00 01
+             ee 96 bc 7c 88 67 08 00 f3 6a 97 43 17 6e 68 e0 9a 99 19 3f cd cc 4c bf
+        00 01 00 00 00 00 00 00 00 00
+             75 51 c2 00 38 02 af 08 e1 7d 7c 45 e3 0a 78 b0 5f 81 8f 9b ce 3b
+        00 01 00 00 00 00 00 00 00 01
+             a5 04 2f 50 73 f1 14 0c 58 40 56 74 33 15 6f ba 00 7f 04 02 01 3c
+        00 02 00 00 00 00 00 00 00 00
+             05 26 4b 39 5b af 64 4c 05 a8 87 e3 a9 82 27 4e c0
+        00 02 00 00 00 00 00 00 00 01
+             6b 14 8c 08 72 50 09 41 9e 16 24 44 57 2f e0 c5 80
+    "#]],
+    );
+    check(
+        &store,
+        "vector_links",
+        &expect![[r#"
+        00 00
+             00 00 02 00 00 00 00 00 02 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
+             00 00 00 00 00 00 00 00 a4 5f 05 86 46 ad 44 cf
+        00 00 00 00 00 00 00 00 00 00
+             00 01 00 01 00 00 00 00
+        00 00 00 00 00 00 00 00 00 01
+             00 01 00 00 00 00 00 00
+        00 01
+             00 00 02 00 00 00 00 00 02 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
+             00 00 00 00 00 00 00 00 84 bd a6 99 9c 00 42 21
+        00 01 00 00 00 00 00 00 00 00
+             00 01 00 01 00 00 00 00
+        00 01 00 00 00 00 00 00 00 01
+             00 01 00 00 00 00 00 00
+        00 02
+             00 00 02 00 00 00 00 00 02 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
+             00 00 00 00 00 00 00 00 c3 85 b9 40 ca de e5 8b
+        00 02 00 00 00 00 00 00 00 00
+             00 01 00 01 00 00 00 00
+        00 02 00 00 00 00 00 00 00 01
+             00 01 00 00 00 00 00 00
+    "#]],
+    );
+    check(
+        &store,
+        "vector_numbers",
+        &expect![[r#"
+        00 00 eb 05 5c c5 2e de 8e bf 61 cd d8 0d 8b ea 92 8e
+             00 00 00 00 00
+        00 00 ee 96 bc 7c 88 67 08 00 f3 6a 97 43 17 6e 68 e0
+             01 00 00 00 00
+        00 01 75 51 c2 00 38 02 af 08 e1 7d 7c 45 e3 0a 78 b0
+             00 00 00 00 00
+        00 01 a5 04 2f 50 73 f1 14 0c 58 40 56 74 33 15 6f ba
+             01 00 00 00 00
+        00 02 05 26 4b 39 5b af 64 4c 05 a8 87 e3 a9 82 27 4e
+             00 00 00 00 00
+        00 02 6b 14 8c 08 72 50 09 41 9e 16 24 44 57 2f e0 c5
+             01 00 00 00 00
     "#]],
     );
 }

@@ -455,7 +455,9 @@ impl FieldCheck<'_, '_> {
                 StoredTerm::Null => Walked::Null,
                 StoredTerm::Text(text) => Walked::Text(text.as_bytes().to_vec()),
                 StoredTerm::Number(number) => Walked::Number(number),
-                StoredTerm::Point(_) | StoredTerm::Shape(_) => panic!("the model has no places"),
+                StoredTerm::Point(_) | StoredTerm::Shape(_) | StoredTerm::Vector(_) => {
+                    panic!("the model has no places and no vectors")
+                }
             };
             assert_eq!(term.postings().unwrap().count() as u64, term.count());
             out.push((walked, term.count()));

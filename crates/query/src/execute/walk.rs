@@ -294,7 +294,10 @@ impl<S: Source> TermOrder<'_, '_, S> {
                     let group = self.group(&term)?;
                     self.give_group(&SortValue::Number(number), group)?;
                 }
-                StoredTerm::Null | StoredTerm::Point(_) | StoredTerm::Shape(_) => {}
+                StoredTerm::Null
+                | StoredTerm::Point(_)
+                | StoredTerm::Shape(_)
+                | StoredTerm::Vector(_) => {}
             }
         }
         // Changed documents with values behind all terms.

@@ -50,7 +50,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
     /// # Errors
     /// [`IndexError::Damaged`], [`IndexError::Storage`].
     pub fn postings(&self, field: FieldId, term: Term<'_>) -> Result<Postings<'t, P>, IndexError> {
-        self.postings_of(&self.term_key(field, term))
+        self.postings_at(&self.term_key(field, term))
     }
 
     /// The entries that have `term`.
@@ -74,7 +74,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
         within: &EntrySet,
     ) -> Result<Matches, IndexError> {
         let key = self.term_key(field, term);
-        let mut postings = self.postings_of(&key)?;
+        let mut postings = self.postings_at(&key)?;
         if postings.entry_count() / PROBE_RATIO < within.len() {
             return Ok(as_matches(&key, collect(postings)?.and(within)));
         }
@@ -112,7 +112,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
             } else {
                 &mut certain
             };
-            let mut postings = self.postings_of(key)?;
+            let mut postings = self.postings_at(key)?;
             loop {
                 set.extend(postings.pending());
                 if !postings.next_block()? {
@@ -215,7 +215,8 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
             .at(TERMS_TREE, key)
     }
 
-    fn postings_of(&self, key: &[u8]) -> Result<Postings<'t, P>, IndexError> {
+    /// The posting list under a whole key; empty when there is none.
+    pub(crate) fn postings_at(&self, key: &[u8]) -> Result<Postings<'t, P>, IndexError> {
         match self.find(key)? {
             Some(value) => Postings::open(value, self.postings),
             None => Ok(Postings::empty()),
@@ -223,7 +224,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
     }
 
     fn set_of(&self, key: &[u8]) -> Result<EntrySet, IndexError> {
-        collect(self.postings_of(key)?)
+        collect(self.postings_at(key)?)
     }
 
     /// Terms between two keys, ascending.

@@ -36,6 +36,7 @@ use crate::catalog::{Catalog, FORWARD_TREE, Field, FieldId, POSTINGS_TREE, TERMS
 use crate::error::IndexError;
 use crate::occurrence::{NORMS_TREE, OCCURRENCES_TREE};
 use crate::store::IndexRead;
+use crate::vector::VectorTrees;
 
 /// An index on one snapshot.
 pub struct IndexReader<'t, P: PageRead + ?Sized> {
@@ -45,6 +46,7 @@ pub struct IndexReader<'t, P: PageRead + ?Sized> {
     forward: Option<Tree<'t, P>>,
     occurrences: Option<Tree<'t, P>>,
     norms: Option<Tree<'t, P>>,
+    vectors: VectorTrees<'t, P>,
 }
 
 impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
@@ -62,6 +64,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
             return Ok(None);
         };
         Ok(Some(IndexReader {
+            vectors: VectorTrees::open(store, &catalog)?,
             catalog,
             terms: store.tree(TERMS_TREE)?,
             postings: store.tree(POSTINGS_TREE)?,
@@ -113,6 +116,10 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
 
     pub(crate) fn norms_tree(&self) -> Option<Tree<'t, P>> {
         self.norms
+    }
+
+    pub(crate) fn vector_trees(&self) -> &VectorTrees<'t, P> {
+        &self.vectors
     }
 
     /// What is known of a field.

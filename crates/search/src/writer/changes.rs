@@ -21,6 +21,7 @@ use crate::occurrence::{OccurrenceChange, norm_of, push_positions, token_sum};
 use crate::posting::{Change, Malformed};
 use crate::store::IndexWrite;
 use crate::term::{TOKENS_KEY_BYTES, class};
+use crate::vector::VectorWriter;
 
 use super::Applied;
 
@@ -145,6 +146,7 @@ impl Changes {
         batch: &Batch,
         fields: &[FieldId],
         catalog: &mut Catalog,
+        vectors: &mut VectorWriter,
     ) -> Result<Applied, IndexError> {
         self.reset(catalog.fields().len());
         self.order_entries(batch);
@@ -152,7 +154,10 @@ impl Changes {
         let mut applied = Applied::default();
         let order = std::mem::take(&mut self.order);
         for &position in &order {
-            self.order_terms(batch, position, fields);
+            let takes = |(field, dimensions): (FieldId, u16)| {
+                vectors.admits(catalog, field, batch.changes()[position].entry, dimensions)
+            };
+            self.order_terms(batch, position, fields, takes);
             self.collect_entry(&mut forward, batch, position, catalog, &mut applied)?;
         }
         self.order = order;
@@ -255,12 +260,23 @@ impl Changes {
         Ok(true)
     }
 
-    /// Sorts the terms of a change, drops repeats, and writes the new record.
-    fn order_terms(&mut self, batch: &Batch, position: usize, fields: &[FieldId]) {
+    /// Sorts the terms of a change, drops repeats and vectors that are not taken, and writes the
+    /// new record.
+    fn order_terms(
+        &mut self,
+        batch: &Batch,
+        position: usize,
+        fields: &[FieldId],
+        mut takes: impl FnMut((FieldId, u16)) -> bool,
+    ) {
         self.sorted_terms.clear();
-        let terms = batch.terms(position).iter();
-        self.sorted_terms
-            .extend(terms.map(|term| (fields[usize::from(term.field.0)], *term)));
+        for term in batch.terms(position) {
+            let field = fields[usize::from(term.field.0)];
+            let dimensions = batch.dimensions(term);
+            if dimensions.is_none_or(|dimensions| takes((field, dimensions))) {
+                self.sorted_terms.push((field, *term));
+            }
+        }
         let key = |term: &(FieldId, BatchTerm)| (term.0, batch.key(&term.1));
         // Terms were added in the order of their positions.
         self.sorted_terms.sort_by(|a, b| key(a).cmp(&key(b)));

@@ -22,6 +22,7 @@ use crate::batch::Batch;
 use crate::catalog::{Catalog, FieldId};
 use crate::error::IndexError;
 use crate::store::IndexWrite;
+use crate::vector::{RefusedVector, VectorWriter};
 
 use changes::Changes;
 use occurrences::OccurrenceWriter;
@@ -48,6 +49,7 @@ pub struct IndexWriter {
     changes: Changes,
     terms: TermWriter,
     occurrences: OccurrenceWriter,
+    vectors: VectorWriter,
 }
 
 impl IndexWriter {
@@ -78,13 +80,22 @@ impl IndexWriter {
             .iter()
             .map(|field| catalog.declare(&field.name, field.options))
             .collect::<Result<Vec<FieldId>, IndexError>>()?;
-        let applied = self.changes.collect(store, batch, &fields, &mut catalog)?;
-        self.terms.write(store, &self.changes, &mut catalog)?;
+        self.vectors.begin(store, &catalog)?;
+        let (changes, vectors) = (&mut self.changes, &mut self.vectors);
+        let applied = changes.collect(store, batch, &fields, &mut catalog, vectors)?;
+        self.terms.write(store, changes, &mut catalog, vectors)?;
+        self.vectors.write(store, batch)?;
         self.occurrences.write(store, &self.changes, &mut catalog)?;
         if let Some(indexed_up_to) = indexed_up_to {
             catalog.counters.indexed_up_to = indexed_up_to;
         }
         catalog.store(store)?;
         Ok(applied)
+    }
+
+    /// Vectors of the batch applied last that were left out, because their field has others.
+    #[must_use]
+    pub fn refused(&self) -> &[RefusedVector] {
+        self.vectors.refused()
     }
 }

@@ -21,6 +21,8 @@ use crate::posting::{
     merge, try_write, write_large,
 };
 use crate::store::IndexWrite;
+use crate::term::class;
+use crate::vector::VectorWriter;
 
 use super::changes::Changes;
 
@@ -104,11 +106,12 @@ impl TermWriter {
         store: &mut S,
         changes: &Changes,
         catalog: &mut Catalog,
+        vectors: &mut VectorWriter,
     ) -> Result<(), IndexError> {
         self.tasks.clear();
         let mut terms = store.tree_mut(TERMS_TREE)?;
         for field in catalog.field_ids() {
-            self.write_field(&mut terms, changes, field, catalog)?;
+            self.write_field(&mut terms, changes, field, catalog, vectors)?;
         }
         self.write_list(&mut terms, FieldId::EVERY, changes.every(), catalog)?;
         if self.tasks.tasks.is_empty() {
@@ -129,6 +132,7 @@ impl TermWriter {
         changes: &Changes,
         field: FieldId,
         catalog: &mut Catalog,
+        vectors: &mut VectorWriter,
     ) -> Result<(), IndexError> {
         let Some(field_changes) = changes.of_field(field) else {
             return Ok(());
@@ -142,10 +146,17 @@ impl TermWriter {
             self.key.extend_from_slice(changes.key(&group[0]));
             self.group.clear();
             self.group.extend(group.iter().map(|change| change.change));
-            match self.write_term(terms, catalog)? {
+            let outcome = self.write_term(terms, catalog)?;
+            match outcome {
                 Outcome::Created => created += 1,
                 Outcome::Changed => {}
                 Outcome::Deleted => deleted += 1,
+            }
+            if let (Some((&class::VECTOR, hash)), true) = (
+                changes.key(&group[0]).split_first(),
+                outcome != Outcome::Changed,
+            ) {
+                vectors.note(field, hash, outcome == Outcome::Created);
             }
         }
         catalog.add_terms(field, created, deleted);
