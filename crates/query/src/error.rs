@@ -27,6 +27,9 @@ pub enum QueryError {
     /// A value has the wrong type for where it stands.
     #[error("{0}")]
     Operation(String),
+    /// A vector has other dimensions than those of its field.
+    #[error("{0}")]
+    Dimensions(String),
     /// The method or clause is not executed by this version.
     #[error("{0}")]
     NotSupported(String),
@@ -64,6 +67,7 @@ impl From<IndexError> for QueryError {
     fn from(error: IndexError) -> QueryError {
         match error {
             IndexError::Interrupted => QueryError::Stopped,
+            error @ IndexError::Dimensions { .. } => QueryError::Dimensions(error.to_string()),
             error => QueryError::Index(error),
         }
     }

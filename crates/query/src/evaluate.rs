@@ -25,6 +25,7 @@ pub fn matches(predicate: &Predicate, document: &StoredDocument<'_>) -> bool {
         Predicate::Or(list) => list.iter().any(|predicate| matches(predicate, document)),
         Predicate::Boost(inner, _) => matches(inner, document),
         Predicate::Like(_) => false,
+        Predicate::Near(test) => test.holds(document.number),
     }
 }
 

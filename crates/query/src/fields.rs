@@ -15,10 +15,13 @@ use std::ops::ControlFlow;
 use jackdaw_base::number::Number;
 use jackdaw_document::{Object, Value};
 use jackdaw_script::index::special;
-use jackdaw_search::{Analyzer, EntryTerms, FieldOptions, FieldSlot, FieldTerms, Place};
+use jackdaw_search::{
+    Analyzer, EntryTerms, FieldOptions, FieldSlot, FieldTerms, Place, VectorOptions,
+};
 
 use crate::source::StoredDocument;
 use crate::syntax::{Path, PathPart};
+use crate::vectors::{Embedding, embedding_of, vectors_of};
 
 /// The first part of a path into the metadata.
 const METADATA: &str = "@metadata";
@@ -149,8 +152,22 @@ pub fn visit_values(
 ) -> ControlFlow<()> {
     match path.metadata_parts() {
         Some(rest) => visit_metadata(document, rest, visit),
-        None => visit_parts(document.body.root(), path.parts(), visit),
+        None => visit_parts(document.body.root(), path.parts(), &mut |value| {
+            visit_leaves(value, visit)
+        }),
     }
+}
+
+/// Calls `visit` with every value of a path in the body as it is there, arrays too.
+pub(crate) fn visit_whole(
+    document: &StoredDocument<'_>,
+    path: &FieldPath,
+    visit: &mut dyn FnMut(Value<'_>),
+) {
+    let _ = visit_parts(document.body.root(), path.parts(), &mut |value| {
+        visit(value);
+        ControlFlow::Continue(())
+    });
 }
 
 fn visit_metadata(
@@ -164,7 +181,9 @@ fn visit_metadata(
         return visit(Leaf::Text(&text));
     }
     match document.metadata {
-        Some(metadata) => visit_parts(metadata.root(), parts, visit),
+        Some(metadata) => visit_parts(metadata.root(), parts, &mut |value| {
+            visit_leaves(value, visit)
+        }),
         None => ControlFlow::Continue(()),
     }
 }
@@ -172,10 +191,10 @@ fn visit_metadata(
 fn visit_parts(
     value: Value<'_>,
     parts: &[PathPart],
-    visit: &mut dyn FnMut(Leaf<'_>) -> ControlFlow<()>,
+    visit: &mut dyn FnMut(Value<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let Some((part, rest)) = parts.split_first() else {
-        return visit_leaves(value, visit);
+        return visit(value);
     };
     match (part, value) {
         (PathPart::Name(name), Value::Object(object)) => match object.get(name) {
@@ -265,6 +284,10 @@ pub enum FieldKind {
     Shape,
     /// As the definition of a named index says.
     Named(FieldOptions),
+    /// Vectors: `vector.search(...)`.
+    Vector(Embedding),
+    /// Vectors that a map of a named index made, kept as its definition says.
+    NamedVector(Embedding, VectorOptions),
 }
 
 impl IndexField {
@@ -276,6 +299,15 @@ impl IndexField {
         }
     }
 
+    /// Vectors of a named index, kept as vectors are when its definition does not say.
+    #[must_use]
+    pub fn named_vector(name: &str) -> IndexField {
+        IndexField {
+            path: FieldPath::of_name(name),
+            kind: FieldKind::NamedVector(Embedding::F32, VectorOptions::default()),
+        }
+    }
+
     /// Name inside the index and in messages: `Name`, `exact(Name)`.
     pub fn name(&self) -> String {
         match &self.kind {
@@ -284,6 +316,10 @@ impl IndexField {
             FieldKind::Search => format!("search({})", self.path),
             FieldKind::Point(longitude) => format!("spatial.point({}|{longitude})", self.path),
             FieldKind::Shape => format!("spatial.wkt({})", self.path),
+            FieldKind::Vector(embedding) => {
+                format!("vector.search({})", embedding.wrap(&self.path))
+            }
+            FieldKind::NamedVector(..) => format!("vector.search({})", self.path),
         }
     }
 
@@ -291,6 +327,13 @@ impl IndexField {
     pub fn options(&self) -> FieldOptions {
         FieldOptions::new(match &self.kind {
             FieldKind::Named(options) => return *options,
+            FieldKind::Vector(embedding) => {
+                return FieldOptions::of_vectors(VectorOptions {
+                    storage: embedding.storage(),
+                    ..VectorOptions::default()
+                });
+            }
+            FieldKind::NamedVector(_, options) => return FieldOptions::of_vectors(*options),
             FieldKind::Plain | FieldKind::Point(_) | FieldKind::Shape => Analyzer::LowercaseKeyword,
             FieldKind::Exact => Analyzer::Keyword,
             FieldKind::Search => Analyzer::Standard,
@@ -395,6 +438,7 @@ pub(crate) fn number_text(kind: &FieldKind, value: Value<'_>) -> String {
 /// The texts of an object: its JSON, or for full text each value inside.
 fn add_object(kind: &FieldKind, object: Object<'_>, add: &mut dyn FnMut(&str)) {
     match kind {
+        _ if object.contains(special::VECTOR) => {}
         FieldKind::Named(options) if options.analyzer.is_full_text() => {
             add_inside(Value::Object(object), add);
         }
@@ -426,6 +470,10 @@ pub fn add_terms(
         let places = places_of(document, field);
         return places.iter().for_each(|place| terms.place(slot, place));
     }
+    if embedding_of(field).is_some() {
+        // What is no vector is passed, as what is no place is.
+        return add_vectors(document, field, slot, terms, &mut |_| {});
+    }
     let _ = visit_values(document, &field.path, &mut |leaf| {
         match leaf {
             Leaf::Null => terms.null(slot),
@@ -441,4 +489,25 @@ pub fn add_terms(
         }
         ControlFlow::Continue(())
     });
+}
+
+/// Adds the vectors `document` has in `field` to its entry; calls `wrong` with a sentence about
+/// each value that is none.
+pub fn add_vectors(
+    document: &StoredDocument<'_>,
+    field: &IndexField,
+    slot: FieldSlot,
+    terms: &mut EntryTerms<'_>,
+    wrong: &mut dyn FnMut(String),
+) {
+    let embedding = embedding_of(field).unwrap_or_default();
+    vectors_of(
+        document,
+        &field.path,
+        embedding,
+        &mut |vector| match vector {
+            Ok(vector) => terms.vector(slot, &vector),
+            Err(why) => wrong(why),
+        },
+    );
 }

@@ -16,6 +16,7 @@ use crate::error::QueryError;
 use crate::evaluate::matches;
 use crate::execute::ExecuteOptions;
 use crate::filter;
+use crate::nearest::has_near;
 use crate::parameters::Parameters;
 use crate::project::{
     Projection, for_each_id, write_document, write_made_row, write_projection, write_series_row,
@@ -59,6 +60,11 @@ impl FollowQuery {
             Projection::Facets(_) | Projection::Suggestions(_)
         ) {
             let message = "Subscription cannot select facets or suggestions";
+            return Err(QueryError::NotSupported(message.to_owned()));
+        }
+        if has_near(&bound.predicate) {
+            let message = "Subscription cannot search for vectors: which are nearest depends on \
+                           all documents";
             return Err(QueryError::NotSupported(message.to_owned()));
         }
         let scope = bound.scope().ok_or_else(index_refused)?;

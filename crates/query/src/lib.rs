@@ -25,6 +25,7 @@ mod follow;
 mod groups;
 mod highlight;
 mod like;
+mod nearest;
 mod order;
 mod parameters;
 mod plan;
@@ -37,6 +38,7 @@ mod suggest;
 pub mod syntax;
 #[cfg(test)]
 mod test_source;
+mod vectors;
 
 pub use bind::{BoundQuery, IndexRequirement, IndexSchema, bind, bind_over};
 pub use costs::{Costs, Reads, Step};
@@ -45,9 +47,10 @@ pub use evaluate::matches;
 pub use exchange::resolve_exchange;
 pub use execute::{ExecuteOptions, Outcome, RowBuffer, RowSink, execute};
 pub use explain::Explanation;
-pub use fields::{FieldKind, FieldPath, IndexField, Leaf, add_terms, visit_values};
+pub use fields::{FieldKind, FieldPath, IndexField, Leaf, add_terms, add_vectors, visit_values};
 pub use follow::{FollowQuery, Follower};
 pub use highlight::Highlightings;
+pub use nearest::NearTest;
 pub use parameters::Parameters;
 pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, PlaceTest, Predicate, TermsTest, Test, Written};
@@ -57,3 +60,4 @@ pub use source::{
     ChangeVector, ColumnAccess, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope,
     SeriesEntry, Source, StoredDocument,
 };
+pub use vectors::Embedding;

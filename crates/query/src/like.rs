@@ -12,6 +12,7 @@ use crate::bind::BoundQuery;
 use crate::error::QueryError;
 use crate::execute::{ExecuteOptions, IndexSets};
 use crate::fields::{FieldKind, FieldPath, IndexField, terms_of};
+use crate::nearest::{has_near, resolve};
 use crate::predicate::{Field, Predicate, TermsTest, Test, Written};
 use crate::source::Source;
 
@@ -126,10 +127,11 @@ impl LikeOptions {
 }
 
 impl BoundQuery {
-    /// Puts the terms of `moreLikeThis` in its place; any other query stays as it is.
+    /// Puts the terms of `moreLikeThis` in its place, and what searches for vectors find; any other
+    /// query stays as it is.
     ///
     /// # Errors
-    /// Reading failed, or what is given is not there.
+    /// Reading failed, what is given is not there, or vectors are of other dimensions.
     pub fn expand<S: Source>(
         mut self,
         source: &S,
@@ -137,6 +139,9 @@ impl BoundQuery {
     ) -> Result<BoundQuery, QueryError> {
         if has_like(&self.predicate) {
             self.predicate = expand(self.predicate, source, options)?;
+        }
+        if has_near(&self.predicate) {
+            self.predicate = resolve(&self, source, options)?;
         }
         Ok(self)
     }

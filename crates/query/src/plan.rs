@@ -179,7 +179,8 @@ impl<'q> Plan<'q> {
     }
 }
 
-fn covers<P: PageRead + ?Sized>(
+/// Whether an automatic index is of the documents of a query and has the fields of it.
+pub(crate) fn covers<P: PageRead + ?Sized>(
     query: &BoundQuery,
     scope: &Scope,
     index: &IndexAccess<'_, P>,
@@ -275,6 +276,7 @@ pub(crate) fn estimate<P: PageRead + ?Sized>(
         }
         Predicate::Boost(inner, _) => estimate(reader, inner)?,
         Predicate::Like(_) => Some(0),
+        Predicate::Near(test) => Some(test.set().len()),
         Predicate::Test(Field::Id, _) | Predicate::Not(_) | Predicate::Or(_) => None,
     })
 }

@@ -21,6 +21,7 @@ use jackdaw_search::{Expression, FieldOptions, Fuzzy, Relation, Shape, TextError
 
 use crate::fields::{FieldKind, IndexField};
 use crate::like::Like;
+use crate::nearest::NearTest;
 
 /// A condition on a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +42,8 @@ pub enum Predicate {
     Boost(Box<Predicate>, f64),
     /// `moreLikeThis`, whose terms take its place before the query is planned; by itself nothing.
     Like(Box<Like>),
+    /// `vector.search`, which finds its documents before the query is planned; none until then.
+    Near(Box<NearTest>),
 }
 
 /// What a test looks at.
@@ -314,13 +317,15 @@ impl Predicate {
             }
             Predicate::Boost(inner, _) => inner.for_each_field(visit),
             Predicate::Like(_) => {}
+            Predicate::Near(test) => visit(&test.field),
         }
     }
 
-    /// Whether a part of it is boosted, so that matches come by their scores.
+    /// Whether a part of it is boosted or a search for vectors, so that matches come by their
+    /// scores.
     pub(crate) fn has_boost(&self) -> bool {
         match self {
-            Predicate::Boost(..) | Predicate::Like(_) => true,
+            Predicate::Boost(..) | Predicate::Like(_) | Predicate::Near(_) => true,
             Predicate::Not(inner) => inner.has_boost(),
             Predicate::And(list) | Predicate::Or(list) => list.iter().any(Predicate::has_boost),
             Predicate::Everything | Predicate::Nothing | Predicate::Test(..) => false,
@@ -339,6 +344,14 @@ impl fmt::Display for Predicate {
             Predicate::Or(list) => print_joined(f, list, " or "),
             Predicate::Boost(inner, factor) => write!(f, "boost({inner}, {factor})"),
             Predicate::Like(_) => f.write_str("is like what is given"),
+            Predicate::Near(test) => {
+                let exactly = if test.is_exact { "exactly " } else { "" };
+                write!(
+                    f,
+                    "{} is {exactly}among the {} nearest",
+                    test.field, test.count
+                )
+            }
         }
     }
 }

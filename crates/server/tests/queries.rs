@@ -550,3 +550,51 @@ fn groups_are_told_as_recorded() {
     );
     assert_eq!(body["IndexName"], "Auto/Cars/ByCountReducedByG");
 }
+
+#[test]
+fn vectors_are_found_and_other_dimensions_refused() {
+    let (_server, mut connection) = start_with_database();
+    for (id, body) in [
+        ("v/1", r#"{"V":[1,0,0],"G":"a""#),
+        ("v/2", r#"{"V":[0.9,0.4,0],"G":"b""#),
+        ("v/3", r#"{"V":[0,1,0],"G":"b""#),
+    ] {
+        let document = format!(r#"{body},"@metadata":{{"@collection":"Vs"}}}}"#);
+        let path = format!("/databases/db1/docs?id={id}");
+        assert_eq!(connection.put(&path, &document).status, 201);
+    }
+    let mut search = |text: &str, vector: Value| {
+        let body = json!({ "Query": text, "QueryParameters": { "v": vector } });
+        ask(&mut connection, &body)
+    };
+    let text = "from Vs where vector.search(V, $v) order by score()";
+    let answer = search(text, json!([1, 0, 0]));
+    assert_eq!(ids(&answer), ["v/1", "v/2", "v/3"]);
+    let body = answer.json();
+    assert_eq!(body["IndexName"], "Auto/Vs/ByVector.search(V)");
+    assert_eq!(body["Results"][0]["@metadata"]["@index-score"], json!(1.0));
+    let answer = search(
+        "from Vs where G = 'b' and vector.search(V, $v, 0, 1)",
+        json!({ "@vector": [1, 0, 0] }),
+    );
+    assert_eq!(ids(&answer), ["v/2"]);
+    let answer = search(text, json!([1, 0]));
+    assert_eq!(answer.status, 400);
+    assert_eq!(answer.json()["Type"], "System.IO.InvalidDataException");
+    assert_eq!(
+        answer.json()["Message"],
+        "field \"vector.search(V)\" has vectors of 3 dimensions, but the vector searched for has 2"
+    );
+    let answer = search(
+        "from Vs where vector.search(embedding.text(G), $v)",
+        json!("a"),
+    );
+    assert_eq!(answer.json()["Type"], "System.NotSupportedException");
+    let text = "explain from Vs where vector.search(V, $v)";
+    let answer = search(text, json!([1, 0, 0]));
+    assert!(
+        answer.text().contains("among the 16 nearest"),
+        "{}",
+        answer.text()
+    );
+}

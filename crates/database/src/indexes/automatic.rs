@@ -2,7 +2,7 @@
 //! documents.
 
 use jackdaw_document::{Builder, Document, DocumentBuf, Value};
-use jackdaw_query::{FieldKind, FieldPath, IndexField, IndexRequirement, Scope};
+use jackdaw_query::{Embedding, FieldKind, FieldPath, IndexField, IndexRequirement, Scope};
 
 use crate::error::ReadError;
 
@@ -64,12 +64,18 @@ impl AutoDefinition {
                 FieldKind::Search => Some("Search"),
                 FieldKind::Point(_) => Some("Point"),
                 FieldKind::Shape => Some("Shape"),
+                FieldKind::Vector(_) | FieldKind::NamedVector(..) => Some("Vector"),
             };
             if let Some(kind) = kind {
                 builder.key("Kind").string(kind);
             }
             if let FieldKind::Point(longitude) = &field.kind {
                 builder.key("Longitude").string(longitude.as_str());
+            }
+            if let FieldKind::Vector(embedding) = &field.kind
+                && let Some(method) = embedding.method()
+            {
+                builder.key("Embedding").string(method);
             }
             builder.end_object();
         }
@@ -119,6 +125,10 @@ fn read_kind(field: Value<'_>) -> Option<FieldKind> {
                 let longitude = field.get("Longitude")?.as_str()?;
                 Some(FieldKind::Point(FieldPath::parse(longitude)))
             }
+            "Vector" => match field.get("Embedding") {
+                None => Some(FieldKind::Vector(Embedding::F32)),
+                Some(method) => Embedding::of_method(method.as_str()?).map(FieldKind::Vector),
+            },
             _ => None,
         },
     }
@@ -134,6 +144,8 @@ mod tests {
             kind: match path.len() {
                 1 => FieldKind::Exact,
                 2 => FieldKind::Search,
+                3 => FieldKind::Vector(Embedding::F32),
+                4 => FieldKind::Vector(Embedding::F32ToI1),
                 _ => FieldKind::Plain,
             },
         };
@@ -146,7 +158,7 @@ mod tests {
     #[test]
     fn definitions_read_back() {
         for definition in [
-            definition(Scope::All, &["Lines[].Product", "N", "Ab"]),
+            definition(Scope::All, &["Lines[].Product", "N", "Ab", "Emb", "Embs"]),
             definition(Scope::Collection("Albums".to_owned()), &["@metadata.@id"]),
         ] {
             let bytes = definition.encode().into_bytes();

@@ -399,6 +399,7 @@ fn point_in_time(field: &Field, text: &str) -> Option<String> {
         FieldKind::Plain => true,
         FieldKind::Named(options) => options.analyzer.folds(),
         FieldKind::Exact | FieldKind::Search | FieldKind::Point(_) | FieldKind::Shape => false,
+        FieldKind::Vector(_) | FieldKind::NamedVector(..) => false,
     };
     if !matches!(field, Field::Values(field) if is_plain(field)) {
         return None;

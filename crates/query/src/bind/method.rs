@@ -27,6 +27,7 @@ pub(super) enum Method {
     Fuzzy,
     Boost,
     Spatial(Relation),
+    Vector,
     Intersect,
     CompareExchange,
     Now,
@@ -39,11 +40,11 @@ pub(super) enum Method {
 }
 
 /// Methods that parse and have a meaning that this version does not execute.
-const PLANNED: [&str; 3] = ["vector.search", "key", "hash"];
+const PLANNED: [&str; 2] = ["key", "hash"];
 
 impl Method {
     pub(super) fn of(name: &str) -> Method {
-        const KNOWN: [(&str, Method); 22] = [
+        const KNOWN: [(&str, Method); 23] = [
             ("id", Method::Id),
             ("exact", Method::Exact),
             ("exists", Method::Exists),
@@ -59,6 +60,7 @@ impl Method {
             ("spatial.contains", Method::Spatial(Relation::Contains)),
             ("spatial.disjoint", Method::Spatial(Relation::Disjoint)),
             ("spatial.intersects", Method::Spatial(Relation::Intersects)),
+            ("vector.search", Method::Vector),
             ("intersect", Method::Intersect),
             ("cmpxchg", Method::CompareExchange),
             ("now", Method::Now),
@@ -126,6 +128,7 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
             Method::Boost => self.boost(call),
             Method::MoreLikeThis if self.is_named => self.more_like_this(call),
             Method::Spatial(relation) => self.spatial(call, relation),
+            Method::Vector => self.vector_search(call),
             Method::Intersect => self.intersect(call),
             Method::Id => Err(QueryError::invalid(
                 "Expected operator after 'id()', but found nothing. Write: id() = 'orders/1'",

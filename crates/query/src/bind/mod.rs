@@ -15,6 +15,7 @@ mod query;
 mod select;
 mod series;
 mod spatial;
+mod vector;
 mod when;
 
 #[cfg(test)]

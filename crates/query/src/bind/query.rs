@@ -16,6 +16,7 @@ use crate::fields::{FieldKind, FieldPath, IndexField};
 use crate::filter::Filter;
 use crate::groups::Grouping;
 use crate::highlight::Highlight;
+use crate::nearest::has_near;
 use crate::order::{OrderKey, OrderSource};
 use crate::parameters::{Parameters, Resolved};
 use crate::predicate::{Field, Predicate};
@@ -74,6 +75,11 @@ pub trait IndexSchema {
     /// The field with this name. One that the index does not have is refused when the query is
     /// planned.
     fn field(&self, name: &str) -> IndexField;
+
+    /// The vectors of the field with this name.
+    fn vector_field(&self, name: &str) -> IndexField {
+        IndexField::named_vector(name)
+    }
 }
 
 /// Gives `query` its meaning with these parameters.
@@ -100,6 +106,12 @@ pub fn bind_over(
     }
     let (grouping, over_groups) = bind_group(query)?;
     let mut bound = bind_plain(&over_groups, parameters, None)?;
+    if has_near(&bound.predicate) {
+        return Err(QueryError::not_executed(
+            "`vector.search` with `group by`",
+            "Search in a query of its own.",
+        ));
+    }
     bound.grouping = Some(grouping);
     Ok(bound)
 }
@@ -378,6 +390,10 @@ fn label(field: &IndexField) -> String {
         FieldKind::Plain | FieldKind::Named(_) => path.to_owned(),
         FieldKind::Point(longitude) => format!("Spatial.point({path}|{longitude})"),
         FieldKind::Shape => format!("Spatial.wkt({path})"),
+        FieldKind::Vector(embedding) => {
+            format!("Vector.search({})", embedding.wrap(&field.path))
+        }
+        FieldKind::NamedVector(..) => format!("Vector.search({path})"),
     }
 }
 

@@ -250,9 +250,30 @@ fn conditions_without_meaning_are_refused() {
             "'Kilometers' or 'Miles', but got 'Feet'",
         ),
         (
+            "vector.search(embedding.text(F), $p)",
+            r#"{"p":"a text"}"#,
+            "needs a model that makes vectors of text, and none can be loaded",
+        ),
+        (
             "vector.search(F, $p)",
+            r#"{"p":"a text"}"#,
+            "is no vector: a vector is an array of numbers, base64, or",
+        ),
+        (
+            "vector.search(F, $p)",
+            r#"{"p":[1,"2"]}"#,
+            "but this is \"2\". A text needs a model",
+        ),
+        ("vector.search(F, 7)", "{}", "but got the Long: 7"),
+        (
+            "vector.search(F, $p, 0, 0)",
             r#"{"p":[1]}"#,
-            "vector.search() is not executed yet",
+            "are a whole number from 1 to 16384",
+        ),
+        (
+            "vector.search(G(F), $p)",
+            r#"{"p":[1]}"#,
+            "The first argument of vector.search() is a field",
         ),
         (
             "F = now('+1d')",

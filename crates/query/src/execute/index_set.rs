@@ -247,6 +247,7 @@ impl<S: Source> IndexSets<'_, S> {
             Predicate::And(list) => self.find_all(list),
             Predicate::Boost(inner, _) => self.find(inner),
             Predicate::Like(_) => Ok(Matches::none()),
+            Predicate::Near(test) => Ok(Matches::exactly(test.set())),
             Predicate::Or(list) => {
                 let mut any = Matches::none();
                 for predicate in list {

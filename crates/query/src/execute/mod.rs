@@ -31,6 +31,8 @@ pub use buffer::RowBuffer;
 
 pub(crate) use index_set::{IndexSets, evaluate_entries};
 
+use jackdaw_search::Budget;
+
 use crate::costs::Costs;
 use crate::error::{BoxError, QueryError};
 use crate::groups::GroupSource;
@@ -70,6 +72,14 @@ impl ExecuteOptions<'_> {
             Some(flag) if flag.load(Ordering::Relaxed) => Err(QueryError::Stopped),
             _ => Ok(()),
         }
+    }
+}
+
+/// A budget that ends with the interrupt flag of `options` alone.
+pub(crate) fn budget<'a>(options: &ExecuteOptions<'a>) -> Budget<'a> {
+    match options.interrupt {
+        Some(flag) => Budget::unlimited().interrupted_by(flag),
+        None => Budget::unlimited(),
     }
 }
 

@@ -6,16 +6,17 @@
 //!
 //! Invariants:
 //! - The score of a match is the sum over the tests it passes, outside `not`: what the index says
-//!   of terms (see `search::reader::score`), the idf of a value for equality, 1 for other tests;
-//!   each times the boosts around it. Inside `or`, the parts of an `and` count where all of it
-//!   holds.
+//!   of terms (see `search::reader::score`), the idf of a value for equality, how near the nearest
+//!   vector is for a search for vectors, 1 for other tests; each times the boosts around it. Inside
+//!   `or`, the parts of an `and` count where all of it holds.
 //!
 //! Threads: one.
 
 use std::collections::BTreeMap;
 
 use jackdaw_search::{
-    Batch, Budget, EntrySet, IndexReader, IndexWriter, MemoryStore, Scores, TextStatistics, idf,
+    Batch, Budget, EntryId, EntrySet, IndexReader, IndexWriter, MemoryStore, Scores,
+    TextStatistics, idf,
 };
 use jackdaw_storage::PageRead;
 
@@ -102,6 +103,7 @@ fn fill_index<S: Source>(
     let mut fields: Vec<&IndexField> = Vec::new();
     plan.query.predicate.for_each_field(&mut |field| {
         if let Field::Values(field) = field
+            && field.options().vector.is_none()
             && !fields.contains(&field)
         {
             fields.push(field);
@@ -190,14 +192,14 @@ impl<S: Source> Scoring<'_, S> {
                 }
                 Ok(())
             }
-            Predicate::Test(..) if self.parts.is_some() => {
+            Predicate::Test(..) | Predicate::Near(_) if self.parts.is_some() => {
                 let mut parts = self.parts.take().unwrap_or_default();
                 let before = self.scores.clone();
                 let result = self.add(predicate, within, factor);
                 for set in [&within.main, &within.memory] {
                     for entry in set {
                         let part = self.scores.get(entry) - before.get(entry);
-                        if part > 0.0 {
+                        if part != 0.0 {
                             let boost = match factor == 1.0 {
                                 true => String::new(),
                                 false => format!(", boosted {factor} times"),
@@ -209,6 +211,15 @@ impl<S: Source> Scoring<'_, S> {
                 }
                 self.parts = Some(parts);
                 result
+            }
+            Predicate::Near(test) => {
+                for (entry, similarity) in test.similarities() {
+                    let entry = EntryId(*entry);
+                    if within.main.contains(entry) || within.memory.contains(entry) {
+                        self.scores.add(entry, factor * f64::from(*similarity));
+                    }
+                }
+                Ok(())
             }
             Predicate::Test(Field::Id, _) => {
                 for set in [&within.main, &within.memory] {

@@ -6,3 +6,4 @@ mod grouped;
 mod results;
 mod scripted;
 mod search;
+mod vectors;

@@ -125,6 +125,9 @@ fn query_text(error: &QueryError, text: &str, parameters: Option<&DocumentBuf>) 
             )
         }
         QueryError::Argument(message) => WireError::new(kind::ARGUMENT, message),
+        QueryError::Dimensions(message) => {
+            WireError::new(kind::INVALID_DATA, message).with_status(StatusCode::BAD_REQUEST)
+        }
         QueryError::Operation(message) => WireError::new(kind::INVALID_OPERATION, message),
         QueryError::NotSupported(message) => WireError::new(kind::NOT_SUPPORTED, message),
         QueryError::Script(message) => {

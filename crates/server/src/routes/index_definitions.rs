@@ -112,6 +112,7 @@ fn in_record_auto(definition: &AutoDefinition) -> Value {
         let indexing = match kind {
             FieldKind::Plain | FieldKind::Named(_) => "Default",
             FieldKind::Point(_) | FieldKind::Shape => "Default",
+            FieldKind::Vector(_) | FieldKind::NamedVector(..) => "Default",
             FieldKind::Exact => "Exact",
             FieldKind::Search => "Search",
         };
