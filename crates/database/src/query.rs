@@ -19,7 +19,7 @@ use jackdaw_query::{
     Outcome, Parameters, ProjectionBehavior, QueryError, RowSink, Scope, bind_over, execute, plan,
     resolve_exchange, syntax,
 };
-use jackdaw_search::{FieldOptions, IndexError, IndexReader};
+use jackdaw_search::{Field, FieldOptions, IndexError, IndexReader};
 use jackdaw_storage::{ReadTransaction, StorageError};
 
 use crate::database::Core;
@@ -345,8 +345,10 @@ fn static_fields(
     programs: &Programs,
 ) -> Vec<IndexField> {
     let kept = reader.map_or(&[][..], |reader| reader.fields());
+    let is_text = |field: &&Field| field.options().vector.is_none();
     let mut fields: Vec<IndexField> = kept
         .iter()
+        .filter(is_text)
         .map(|field| IndexField {
             path: FieldPath::of_name(field.name()),
             kind: FieldKind::Named(FieldOptions::new(field.analyzer())),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use jackdaw_document::{Document, DocumentBuf};
 use jackdaw_query::{
-    BoxError, ColumnAccess, Costs, DocumentNumber, Etag, FieldPath, IndexAccess, IndexField,
-    IndexRows, IndexSchema, Numbers, Scope, SeriesEntry, Source, StoredDocument,
+    BoxError, ColumnAccess, Costs, DocumentNumber, Etag, FieldKind, FieldPath, IndexAccess,
+    IndexField, IndexRows, IndexSchema, Numbers, Scope, SeriesEntry, Source, StoredDocument,
 };
 use jackdaw_search::{EntryId, IndexReader};
 use jackdaw_storage::ReadTransaction;
@@ -52,13 +52,23 @@ pub(crate) struct Schema {
 
 impl IndexSchema for Schema {
     fn field(&self, name: &str) -> IndexField {
-        let known = self.fields.iter().find(|field| field.path.as_str() == name);
+        let is = |field: &&IndexField| {
+            field.path.as_str() == name && !matches!(field.kind, FieldKind::NamedVector(..))
+        };
+        let known = self.fields.iter().find(is);
         let fallback = || {
             let own = self.definition.as_static();
             own.and_then(|own| own.index_field(name, None))
         };
         let known = known.cloned().or_else(fallback);
         known.unwrap_or_else(|| IndexField::plain(FieldPath::of_name(name)))
+    }
+
+    fn vector_field(&self, name: &str) -> IndexField {
+        match self.definition.as_static() {
+            Some(own) => own.vector_field(name),
+            None => IndexField::named_vector(name),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ import "./scenarios/notifications.mjs";
 import "./scenarios/queries.mjs";
 import "./scenarios/sessions.mjs";
 import "./scenarios/streams.mjs";
+import "./scenarios/vectors.mjs";
 
 const [url, only = ""] = process.argv.slice(2);
 if (!url) {

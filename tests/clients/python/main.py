@@ -14,6 +14,7 @@ import scenarios.series_policies  # noqa: F401
 import scenarios.sessions  # noqa: F401
 import scenarios.streams  # noqa: F401
 import scenarios.subscriptions  # noqa: F401
+import scenarios.vectors  # noqa: F401
 from harness import main
 
 if __name__ == "__main__":

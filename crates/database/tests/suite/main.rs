@@ -7,7 +7,7 @@
 //! bodies, revisions and compare-exchange, `due` about dates in metadata, `series_policies` about
 //! rolling up and retention of time series, `backups` about backups of a data directory,
 //! `encryption` about what of them can be read on the disk, `durable_writes` about what indexes
-//! cost.
+//! cost, `vectors` about searches for vectors through indexes of either kind.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -25,3 +25,4 @@ mod queries;
 mod series_policies;
 mod sets;
 mod static_indexes;
+mod vectors;

@@ -9,6 +9,7 @@ use jackdaw_document::{BuildError, Builder, DocumentBuf, Object, Value};
 ///   `Indexing` is one of `No`, `Search`, `Exact`, `Default`, `Storage` of `Yes`, `No`.
 /// - `{"$spatial": {"Latitude": .., "Longitude": ..}}` or `{"$spatial": "WKT"}`; also inside an
 ///   array, for several places.
+/// - `{"$vector": v}`: a vector, or an array of several; also inside an array.
 /// - `{"$value": v, "$boost": n}`: a value that counts `n` times. An entry of which every field
 ///   counts more has `$boost` beside its fields.
 /// - `{"$text": t, "$number": n}`: a value of C# that clients get as text and that compares as a
@@ -27,6 +28,8 @@ pub mod special {
     pub const OPTIONS: &str = "$options";
     /// A point or a shape.
     pub const SPATIAL: &str = "$spatial";
+    /// A vector: numbers, base64, or `{"@vector": [...]}`.
+    pub const VECTOR: &str = "$vector";
     /// How much more a value or entry counts.
     pub const BOOST: &str = "$boost";
 }

@@ -27,6 +27,8 @@ use crate::indexes::step::StepError;
 /// What became of one document.
 pub(super) struct Change {
     pub(super) number: DocumentNumber,
+    /// Its id; empty when it is gone.
+    pub(super) id: String,
     /// What the maps gave, in order; none when it is gone or failed.
     pub(super) mapped: Vec<DocumentBuf>,
     pub(super) asked: Asked,
@@ -109,8 +111,14 @@ impl Applier {
                 });
                 let before = groups.entries(transaction, group)?;
                 let entries = self.normalized(&results)?;
-                let entries =
-                    self.replace(transaction, definition, group, &before, &entries, &mut meta)?;
+                let entries = self.replace(
+                    transaction,
+                    definition,
+                    (group, None),
+                    &before,
+                    &entries,
+                    &mut meta,
+                )?;
                 groups.store(transaction, group, entries)?;
             }
         }
@@ -122,8 +130,18 @@ impl Applier {
         meta.reference_attempts += changes.reference_attempts;
         meta.exchange_up_to = changes.exchange_up_to.unwrap_or(meta.exchange_up_to);
         meta.last_batch = Some(now);
+        for (document, why) in self.terms.apply(transaction, changes.up_to)? {
+            errors.push(IndexingError {
+                at: now,
+                error: match &document {
+                    Some(id) => format!("A vector of {id} is not in the index. Exception: {why}"),
+                    None => format!("A vector is not in the index. Exception: {why}"),
+                },
+                document,
+                action: "Map".to_owned(),
+            });
+        }
         errors::store(transaction, &errors, &mut meta)?;
-        self.terms.apply(transaction, changes.up_to)?;
         transaction
             .tree_mut(META)?
             .put(Meta::key(), &meta.encode())?;
@@ -157,7 +175,7 @@ impl Applier {
         let now = self.replace(
             transaction,
             definition,
-            change.number.0,
+            (change.number.0, Some(&change.id)),
             &before,
             &entries,
             meta,
@@ -170,13 +188,14 @@ impl Applier {
         )?)
     }
 
-    /// Gives an owner these entries in place of those before; gives their numbers. Numbers are
-    /// used again in order, so that an entry that stays the same is not touched.
+    /// Gives an owner, which has an id when it is a document, these entries in place of those
+    /// before; gives their numbers. Numbers are used again in order, so that an entry that stays
+    /// the same is not touched.
     fn replace(
         &mut self,
         transaction: &mut WriteTransaction,
         definition: &StaticDefinition,
-        owner: u64,
+        (owner, id): (u64, Option<&str>),
         before: &[u64],
         entries: &[DocumentBuf],
         meta: &mut Meta,
@@ -196,7 +215,7 @@ impl Applier {
             }
             tree.put(&key(number), &stored)?;
             self.terms
-                .put(definition, EntryId(number), values.document())?;
+                .put(definition, EntryId(number), id, values.document())?;
         }
         for number in before.iter().skip(entries.len()) {
             transaction.tree_mut(ENTRIES)?.delete(&key(*number))?;

@@ -20,6 +20,7 @@ mod programs;
 mod references;
 mod terms;
 mod trees;
+mod vectors;
 mod view;
 mod worker;
 

@@ -7,6 +7,7 @@ use jackdaw_script::index::{MapProgram, MapSource, ReduceProgram};
 use jackdaw_search::Analyzer;
 
 use super::definition::{DefinitionError, SourceType, StaticDefinition};
+use super::vectors;
 
 /// See the file head.
 pub(crate) struct Programs {
@@ -59,6 +60,7 @@ impl Programs {
             reduce,
         };
         check_analyzers(definition)?;
+        vectors::check(definition)?;
         programs.check_fields(definition)?;
         programs.check_output(definition)?;
         Ok(programs)

@@ -6,12 +6,13 @@
 use std::collections::HashMap;
 
 use jackdaw_document::Document;
-use jackdaw_query::{Etag, FieldKind, FieldPath, IndexField, add_terms};
+use jackdaw_query::{Etag, FieldKind, FieldPath, IndexField, add_terms, add_vectors};
 use jackdaw_search::{Analyzer, Batch, EntryId, FieldOptions, FieldSlot, IndexError, IndexWriter};
 use jackdaw_storage::WriteTransaction;
 
 use super::definition::{FieldSettings, Indexing, StaticDefinition};
 use super::entry::{Made, entry_document};
+use super::vectors;
 
 /// See the file head.
 pub(super) struct Terms {
@@ -19,8 +20,17 @@ pub(super) struct Terms {
     /// By name; `None` for fields that are not indexed.
     slots: HashMap<String, Option<(IndexField, FieldSlot)>>,
     made: HashMap<String, FieldSettings>,
+    /// By name: fields of vectors.
+    vectors: HashMap<String, (IndexField, FieldSlot)>,
+    /// Entries of the batch with vectors, and the ids of their documents.
+    owners: HashMap<u64, String>,
+    /// What is wrong with vectors of the batch, by entry.
+    wrong: Vec<(u64, String)>,
     writer: IndexWriter,
 }
+
+/// A vector that is not in the index: the document it is of, and why.
+pub(super) type WrongVector = (Option<String>, String);
 
 impl StaticDefinition {
     /// How the field `name` is indexed; `None` when it is not. `made` are the options that a map
@@ -57,6 +67,9 @@ impl Terms {
             batch: Batch::new(),
             slots: HashMap::new(),
             made: HashMap::new(),
+            vectors: HashMap::new(),
+            owners: HashMap::new(),
+            wrong: Vec::new(),
             writer: IndexWriter::new(),
         }
     }
@@ -96,11 +109,22 @@ impl Terms {
         Ok(())
     }
 
-    /// The entry has these values now.
+    /// Declares the vectors of a field.
+    fn vector_slot(&mut self, definition: &StaticDefinition, name: &str) -> Result<(), IndexError> {
+        if !self.vectors.contains_key(name) {
+            let field = definition.vector_field(name);
+            let slot = self.batch.field(&field.name(), field.options())?;
+            self.vectors.insert(name.to_owned(), (field, slot));
+        }
+        Ok(())
+    }
+
+    /// The entry has these values now; `owner` is the id of its document.
     pub(super) fn put(
         &mut self,
         definition: &StaticDefinition,
         entry: EntryId,
+        owner: Option<&str>,
         values: Document<'_>,
     ) -> Result<(), IndexError> {
         let root = values.root();
@@ -109,14 +133,27 @@ impl Terms {
                 .into_iter()
                 .flat_map(|object| object.iter())
         };
-        for (name, _) in members() {
+        for (name, value) in members() {
             self.slot(definition, name)?;
+            if vectors::is_made(value) {
+                self.vector_slot(definition, name)?;
+                if let Some(owner) = owner {
+                    self.owners.insert(entry.0, owner.to_owned());
+                }
+            }
         }
         let document = entry_document(entry.0, "", "", values);
         let mut terms = self.batch.put(entry)?;
-        for (name, _) in members() {
+        for (name, value) in members() {
             if let Some(Some((field, slot))) = self.slots.get(name) {
                 add_terms(&document, field, *slot, &mut terms);
+            }
+            if let Some((field, slot)) = self.vectors.get(name).filter(|_| vectors::is_made(value))
+            {
+                add_vectors(&document, field, *slot, &mut terms, &mut |why| {
+                    let why = format!("field {name:?}: {why}");
+                    self.wrong.push((entry.0, why));
+                });
             }
         }
         Ok(())
@@ -127,19 +164,29 @@ impl Terms {
         self.batch.delete(entry)
     }
 
-    /// Applies what was collected, and forgets it.
+    /// Applies what was collected, and forgets it; gives the vectors that could not be taken.
     pub(super) fn apply(
         &mut self,
         transaction: &mut WriteTransaction,
         up_to: Etag,
-    ) -> Result<(), IndexError> {
+    ) -> Result<Vec<WrongVector>, IndexError> {
         let applied = self.writer.apply(transaction, &self.batch, Some(up_to.0));
         self.batch.clear();
-        applied.map(drop)
+        applied?;
+        let refused = self.writer.refused().iter();
+        let refused = refused.map(|refused| (refused.entry.0, refused.to_string()));
+        let wrong = std::mem::take(&mut self.wrong).into_iter().chain(refused);
+        let wrong = wrong
+            .map(|(entry, why)| (self.owners.get(&entry).cloned(), why))
+            .collect();
+        self.owners.clear();
+        Ok(wrong)
     }
 
     /// Forgets what was collected.
     pub(super) fn clear(&mut self) {
         self.batch.clear();
+        self.owners.clear();
+        self.wrong.clear();
     }
 }

@@ -244,6 +244,7 @@ impl StaticWorker {
             });
             changes.documents.push(Change {
                 number,
+                id: row.id().to_owned(),
                 mapped,
                 asked: host.take_asked(),
             });
@@ -311,6 +312,7 @@ impl StaticWorker {
 fn gone(number: DocumentNumber) -> Change {
     Change {
         number,
+        id: String::new(),
         mapped: Vec::new(),
         asked: references::Asked::new(),
     }

@@ -27,6 +27,9 @@ function createSpatialField(first, second) {
   if (typeof first !== 'number' || typeof second !== 'number') return null;
   return { $spatial: { Latitude: first, Longitude: second } };
 }
+function createVector(value) {
+  return value === undefined || value === null ? null : { $vector: value };
+}
 function boost(value, factor) {
   const isEntry = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isEntry ? { ...value, $boost: factor } : { $value: value, $boost: factor };

@@ -109,6 +109,7 @@ pub(super) fn index_function(name: &str) -> Option<(Function, std::ops::RangeInc
         "AsDocument" | "AsJson" => (F::AsDocument, 1..=1),
         "CreateField" => (F::CreateField, 2..=4),
         "CreateSpatialField" | "SpatialGenerate" => (F::CreateSpatialField, 1..=3),
+        "CreateVector" => (F::CreateVector, 1..=1),
         "AttachmentsFor" | "LoadAttachments" => (F::AttachmentsFor, 1..=1),
         "LoadAttachment" => (F::LoadAttachment, 2..=2),
         "CounterNamesFor" => (F::CounterNamesFor, 1..=1),

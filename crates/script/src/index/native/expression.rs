@@ -165,6 +165,7 @@ pub(crate) enum Function {
     AsDocument,
     CreateField,
     CreateSpatialField,
+    CreateVector,
     AttachmentsFor,
     LoadAttachment,
     CounterNamesFor,

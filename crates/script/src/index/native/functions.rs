@@ -14,6 +14,7 @@ use crate::index::host::Attachment;
 
 const FIELD: [&str; 3] = [special::FIELD, special::VALUE, special::OPTIONS];
 const SPATIAL: [&str; 1] = [special::SPATIAL];
+const VECTOR: [&str; 1] = [special::VECTOR];
 const POINT: [&str; 2] = ["Latitude", "Longitude"];
 const ATTACHMENT: [&str; 4] = ["Name", "ContentType", "Hash", "Size"];
 const STORAGE_AND_INDEXING: [&str; 2] = ["Storage", "Indexing"];
@@ -45,6 +46,11 @@ impl<'a> Run<'a, '_> {
             F::AsDocument => Ok(first),
             F::CreateField => self.create_field(arguments),
             F::CreateSpatialField => Ok(self.spatial(arguments)),
+            F::CreateVector if first.is_nothing() => Ok(Value::Missing),
+            F::CreateVector => {
+                let values = self.arena.alloc_slice_copy(&[first]);
+                Ok(Value::Record(Record::made(&VECTOR, values)))
+            }
             F::AttachmentsFor | F::LoadAttachment => self.attachments(function, first, second),
             F::CounterNamesFor | F::TimeSeriesNamesFor => self.names(function, first),
             F::IsNullOrEmpty => Ok(Value::Bool(is_empty(first))),
