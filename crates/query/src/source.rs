@@ -317,11 +317,41 @@ impl ColumnAccess<'_> {
         match_count: u64,
         options: &ExecuteOptions<'_>,
     ) -> Result<Option<Arc<Column>>, QueryError> {
+        let is_worth = match_count.saturating_mul(MATCHES_WORTH) >= reader.entry_count();
+        self.column(reader, field, is_worth, options)
+    }
+
+    /// The column of a field when it is there.
+    pub(crate) fn known<P: PageRead + ?Sized>(
+        &self,
+        reader: &IndexReader<'_, P>,
+        field: (FieldId, TermKind),
+        options: &ExecuteOptions<'_>,
+    ) -> Result<Option<Arc<Column>>, QueryError> {
+        self.column(reader, field, false, options)
+    }
+
+    /// Says that the column of a field would have been of use; made when that is said again.
+    pub(crate) fn wish<P: PageRead + ?Sized>(
+        &self,
+        reader: &IndexReader<'_, P>,
+        field: (FieldId, TermKind),
+        options: &ExecuteOptions<'_>,
+    ) -> Result<(), QueryError> {
+        self.column(reader, field, true, options).map(drop)
+    }
+
+    fn column<P: PageRead + ?Sized>(
+        &self,
+        reader: &IndexReader<'_, P>,
+        field: (FieldId, TermKind),
+        is_worth: bool,
+        options: &ExecuteOptions<'_>,
+    ) -> Result<Option<Arc<Column>>, QueryError> {
         let mut budget = match options.interrupt {
             Some(flag) => Budget::unlimited().interrupted_by(flag),
             None => Budget::unlimited(),
         };
-        let is_worth = match_count.saturating_mul(MATCHES_WORTH) >= reader.entry_count();
         let (columns, version) = (self.columns, self.version);
         Ok(columns.column(reader, version, field, is_worth, &mut budget)?)
     }

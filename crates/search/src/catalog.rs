@@ -11,6 +11,7 @@
 //! Threads: plain data of one transaction.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jackdaw_storage::StorageError;
 
@@ -259,6 +260,38 @@ pub(crate) struct Catalog {
     by_name: HashMap<Box<str>, FieldId>,
     /// Whether a field's record must be stored.
     changed: Vec<bool>,
+}
+
+/// The catalog of the newest snapshot of an index, kept so that not every query reads it.
+///
+/// Threads: shared by all readers of the index.
+#[derive(Debug, Default)]
+pub struct CatalogCache {
+    newest: Mutex<Option<(u64, Arc<Catalog>)>>,
+}
+
+impl CatalogCache {
+    /// The catalog of the snapshot `version`; versions of an index ascend.
+    pub(crate) fn load<S: IndexRead + ?Sized>(
+        &self,
+        store: &S,
+        version: u64,
+    ) -> Result<Option<Arc<Catalog>>, IndexError> {
+        let lock = || self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, catalog)) = &*lock()
+            && *known == version
+        {
+            return Ok(Some(Arc::clone(catalog)));
+        }
+        let Some(catalog) = Catalog::load(store)?.map(Arc::new) else {
+            return Ok(None);
+        };
+        let mut newest = lock();
+        if newest.as_ref().is_none_or(|(known, _)| *known < version) {
+            *newest = Some((version, Arc::clone(&catalog)));
+        }
+        Ok(Some(catalog))
+    }
 }
 
 impl Catalog {

@@ -32,7 +32,7 @@ mod writer;
 
 pub use analysis::{Analyzer, TOKENS_PER_FIELD_MAX, VALUE_GAP};
 pub use batch::{Batch, EntryTerms, FIELD_NAME_BYTES_MAX, FIELDS_MAX, FieldSlot};
-pub use catalog::{Field, FieldId};
+pub use catalog::{CatalogCache, Field, FieldId};
 pub use entry::EntryId;
 pub use error::{IndexDamage, IndexError};
 pub use matches::Matches;

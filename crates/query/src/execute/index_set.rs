@@ -6,7 +6,8 @@
 
 use std::ops::{Bound, ControlFlow};
 
-use jackdaw_search::{Budget, EntrySet, FieldId, IndexReader, Matches, SetBuilder, Term};
+use jackdaw_base::number::Number;
+use jackdaw_search::{Budget, EntrySet, FieldId, IndexReader, Matches, SetBuilder, Term, TermKind};
 use jackdaw_storage::PageRead;
 
 use super::ExecuteOptions;
@@ -18,6 +19,11 @@ use crate::source::{IndexAccess, IndexRows, Source};
 
 /// So few candidates are cheaper to evaluate than to meet with another list that is not short.
 const EVALUATE_ENTRIES_MAX: u64 = 64;
+
+/// A range of fewer numbers, or of fewer than one of so many of the field's terms, is walked over
+/// each time: a column of the field takes a walk over all of them.
+const WALK_TERMS_WORTH: u64 = 64;
+const TERMS_WORTH: u64 = 64;
 
 /// Looks at the interrupt flag once in so many documents.
 const CHECK_DOCUMENTS: u64 = 256;
@@ -45,19 +51,27 @@ pub(super) fn matches_everything<S: Source>(
     let (Some(reader), Predicate::Everything) = (index.reader, &plan.query.predicate) else {
         return Ok(None);
     };
-    if index.rows == IndexRows::Documents {
-        let after = index.indexed_up_to;
-        let mut removed = source
-            .removed(&plan.scope, after)
-            .map_err(QueryError::Source)?;
-        let mut changed = source
-            .changed(&plan.scope, after)
-            .map_err(QueryError::Source)?;
-        if removed.next().is_some() || changed.next().is_some() {
-            return Ok(None);
-        }
+    let is_whole = has_seen_everything(plan, &index, source)?;
+    Ok(is_whole.then(|| reader.entry_count()))
+}
+
+/// Whether no document of the query changed after the index saw it.
+pub(super) fn has_seen_everything<S: Source>(
+    plan: &Plan<'_>,
+    index: &IndexAccess<'_, S::Pages>,
+    source: &S,
+) -> Result<bool, QueryError> {
+    if index.rows != IndexRows::Documents {
+        return Ok(true);
     }
-    Ok(Some(reader.entry_count()))
+    let after = index.indexed_up_to;
+    let mut removed = source
+        .removed(&plan.scope, after)
+        .map_err(QueryError::Source)?;
+    let mut changed = source
+        .changed(&plan.scope, after)
+        .map_err(QueryError::Source)?;
+    Ok(removed.next().is_none() && changed.next().is_none())
 }
 
 /// All matches of the plan's condition.
@@ -235,7 +249,10 @@ impl<S: Source> IndexSets<'_, S> {
             Predicate::Test(Field::Id, test) => self.find_ids(test),
             Predicate::Test(Field::Values(field), test) => {
                 match self.reader.field(&field.name()) {
-                    Some(id) => find_test(self.reader, id, test, &mut self.budget),
+                    Some(id) => match test {
+                        Test::NumberRange(low, high) => self.find_numbers(id, *low, *high),
+                        test => find_test(self.reader, id, test, &mut self.budget),
+                    },
                     // No entry has the field.
                     None => Ok(Matches::none()),
                 }
@@ -256,6 +273,38 @@ impl<S: Source> IndexSets<'_, S> {
                 Ok(any)
             }
         }
+    }
+
+    /// Entries with a number in a range: by the column of the field when it is in memory. Where
+    /// the walk instead of it is long, one is wished for.
+    fn find_numbers(
+        &mut self,
+        field: FieldId,
+        low: Bound<Number>,
+        high: Bound<Number>,
+    ) -> Result<Matches, QueryError> {
+        let index = self.source.index();
+        let columns = index.and_then(|index| index.columns);
+        let key = (field, TermKind::Number);
+        if let Some(columns) = columns
+            && let Some(column) = columns.known(self.reader, key, self.options)?
+            && let Some(found) = self.reader.number_range_by(&column, field, low, high)?
+        {
+            return Ok(Matches::exactly(found));
+        }
+        let before = self.budget.visited();
+        let found = self
+            .reader
+            .number_range(field, low, high, &mut self.budget)?;
+        let walked = self.budget.visited() - before;
+        let term_count = self.reader.field_info(field).term_count();
+        if let Some(columns) = columns
+            && walked >= WALK_TERMS_WORTH
+            && walked.saturating_mul(TERMS_WORTH) >= term_count
+        {
+            columns.wish(self.reader, key, self.options)?;
+        }
+        Ok(found)
     }
 
     /// The rarest conditions first; complements last, because they only take away.

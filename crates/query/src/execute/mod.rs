@@ -14,6 +14,7 @@
 mod aggregated;
 mod buffer;
 mod candidates;
+mod counted;
 mod index_set;
 mod ordered;
 mod ranked;
@@ -160,9 +161,12 @@ fn run<S: Source>(
         return Ok(outcome);
     }
     let mut rows = rows::Rows::new(plan, source, options, sink);
-    let total = match plan.query.order.is_empty() {
-        true => candidates::stream(plan, source, options, &mut rows)?,
-        false => ordered::stream(plan, source, options, &mut rows)?,
+    let total = match counted::count(plan, source, options, &rows)? {
+        Some(count) => Some(count),
+        None if plan.query.order.is_empty() => {
+            candidates::stream(plan, source, options, &mut rows)?
+        }
+        None => ordered::stream(plan, source, options, &mut rows)?,
     };
     let outcome = rows.finish(total)?;
     options.rows_written(plan.rows_text(), outcome.row_count);

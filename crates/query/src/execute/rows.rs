@@ -135,6 +135,11 @@ impl<'r, S: Source> Rows<'r, S> {
         }
     }
 
+    /// Whether no row is needed, and none of the matches has to be looked at.
+    pub(super) fn wants_none(&self) -> bool {
+        self.take == 0 && self.wanted().is_some()
+    }
+
     /// Whether nothing more is needed. A filter goes on, because its matches are counted.
     fn is_full(&self) -> bool {
         match &self.query.filter {

@@ -52,6 +52,12 @@ impl Best {
         }
     }
 
+    /// Says before the first push that at least `wanted` of what will be pushed have this score or
+    /// a better one.
+    pub(super) fn expect(&mut self, score: f64) {
+        self.threshold = Some(score.next_down());
+    }
+
     /// What a score has to be above to count, once there are enough.
     #[inline]
     pub(super) fn threshold(&self) -> Option<f64> {

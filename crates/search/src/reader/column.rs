@@ -23,7 +23,7 @@ use super::walk::{Direction, TermKind};
 use crate::EntryId;
 use crate::catalog::FieldId;
 use crate::error::IndexError;
-use crate::set::EntrySet;
+use crate::set::{BitsBuilder, EntrySet};
 use crate::term::StoredTerm;
 
 /// An index with more entries for each byte of its columns than this has none: numbers of entries
@@ -38,6 +38,9 @@ pub struct Column {
     /// The same of the greatest, when an entry has several.
     greatest: Option<Vec<u32>>,
     term_count: usize,
+    /// How many entries the terms up to each have together, each counted once for each of its
+    /// terms; begins with 0. `None` when there was no memory left for it.
+    up_to: Option<Vec<u32>>,
 }
 
 impl Column {
@@ -58,7 +61,9 @@ impl Column {
             least: vec![0; len],
             greatest: None,
             term_count: 0,
+            up_to: Some(vec![0]),
         };
+        let mut entries_so_far = 0;
         let mut walk = reader.terms(field, kind, Direction::Ascending)?;
         while let Some(term) = walk.next_term()? {
             budget.spend()?;
@@ -69,6 +74,14 @@ impl Column {
             let Ok(rank) = u32::try_from(column.term_count) else {
                 return Ok(None);
             };
+            entries_so_far += term.count();
+            match (&mut column.up_to, u32::try_from(entries_so_far)) {
+                (Some(up_to), Ok(entries)) => up_to.push(entries),
+                _ => column.up_to = None,
+            }
+            if column.len_bytes() as u64 > bytes_max {
+                column.up_to = None;
+            }
             term.visit_blocks(&mut |entries| column.add(rank, entries))?;
         }
         let fits = column.len_bytes() as u64 <= bytes_max;
@@ -102,7 +115,8 @@ impl Column {
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         let lists = 1 + usize::from(self.greatest.is_some());
-        self.least.len() * size_of::<u32>() * lists
+        let counts = self.up_to.as_ref().map_or(0, Vec::len);
+        (self.least.len() * lists + counts) * size_of::<u32>()
     }
 
     /// The first `wanted` entries of a set in the order of the field: ascending by the least term
@@ -142,6 +156,36 @@ impl Column {
         }
         let best = best.finish().into_iter();
         best.map(|(entry, _)| entry).collect()
+    }
+
+    /// The place of the only term of an entry, from 1 on; 0 when it has none. For columns whose
+    /// entries have one at most.
+    pub(super) fn place_of(&self, entry: EntryId) -> u32 {
+        self.rank(&self.least, entry)
+    }
+
+    /// How many entries have a term from one place to another, when that is kept. As
+    /// [`place_of`](Self::place_of).
+    pub(super) fn count_between(&self, (first, last): (u32, u32)) -> Option<u64> {
+        let counts = self.up_to.as_ref()?;
+        let up_to = |place: u32| counts.get(place as usize).copied().unwrap_or(0);
+        let count = up_to(last).saturating_sub(up_to(first.saturating_sub(1)));
+        Some(u64::from(count))
+    }
+
+    /// The entries that have a term from one place to another. As [`place_of`](Self::place_of).
+    pub(super) fn set_between(&self, (first, last): (u32, u32)) -> EntrySet {
+        let span = last.wrapping_sub(first);
+        let mut set = BitsBuilder::default();
+        for places in self.least.chunks(64) {
+            let mut bits = 0;
+            for (at, place) in places.iter().enumerate() {
+                // Places below the first one wrap around to great ones.
+                bits |= u64::from(place.wrapping_sub(first) <= span) << at;
+            }
+            set.push(bits);
+        }
+        set.finish()
     }
 
     fn rank(&self, ranks: &[u32], entry: EntryId) -> u32 {

@@ -12,6 +12,7 @@
 mod best;
 mod budget;
 mod column;
+mod counts;
 mod entry_terms;
 mod lookup;
 mod places;
@@ -21,6 +22,8 @@ mod score;
 mod text;
 mod walk;
 mod walk_words;
+
+use std::sync::Arc;
 
 use jackdaw_storage::{PageRead, Tree};
 
@@ -32,7 +35,9 @@ pub use rank::Ranked;
 pub use score::{Scores, TextStatistics, idf};
 pub use walk::{Direction, TermKind, TermWalk, WalkedTerm};
 
-use crate::catalog::{Catalog, FORWARD_TREE, Field, FieldId, POSTINGS_TREE, TERMS_TREE};
+use crate::catalog::{
+    Catalog, CatalogCache, FORWARD_TREE, Field, FieldId, POSTINGS_TREE, TERMS_TREE,
+};
 use crate::error::IndexError;
 use crate::occurrence::{NORMS_TREE, OCCURRENCES_TREE};
 use crate::store::IndexRead;
@@ -40,7 +45,7 @@ use crate::vector::VectorTrees;
 
 /// An index on one snapshot.
 pub struct IndexReader<'t, P: PageRead + ?Sized> {
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
     terms: Option<Tree<'t, P>>,
     postings: Option<Tree<'t, P>>,
     forward: Option<Tree<'t, P>>,
@@ -60,10 +65,39 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
     where
         S: IndexRead<Pages = P> + ?Sized,
     {
-        let Some(catalog) = Catalog::load(store)? else {
-            return Ok(None);
-        };
-        Ok(Some(IndexReader {
+        match Catalog::load(store)? {
+            Some(catalog) => IndexReader::with_catalog(store, Arc::new(catalog)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`open`](Self::open), with the catalog of the snapshot `version` from memory when it was
+    /// read before; versions of an index ascend.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_cached<S>(
+        store: &'t S,
+        version: u64,
+        cache: &CatalogCache,
+    ) -> Result<Option<IndexReader<'t, P>>, IndexError>
+    where
+        S: IndexRead<Pages = P> + ?Sized,
+    {
+        match cache.load(store, version)? {
+            Some(catalog) => IndexReader::with_catalog(store, catalog).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn with_catalog<S>(
+        store: &'t S,
+        catalog: Arc<Catalog>,
+    ) -> Result<IndexReader<'t, P>, IndexError>
+    where
+        S: IndexRead<Pages = P> + ?Sized,
+    {
+        Ok(IndexReader {
             vectors: VectorTrees::open(store, &catalog)?,
             catalog,
             terms: store.tree(TERMS_TREE)?,
@@ -71,7 +105,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
             forward: store.tree(FORWARD_TREE)?,
             occurrences: store.tree(OCCURRENCES_TREE)?,
             norms: store.tree(NORMS_TREE)?,
-        }))
+        })
     }
 
     /// Number of entries.

@@ -18,10 +18,12 @@ use memchr::memmem::Finder;
 
 use super::IndexReader;
 use super::budget::Budget;
-use super::walk::class_key;
+use super::column::Column;
+use super::walk::{Direction, TermWalk, class_key};
 use crate::catalog::FieldId;
 use crate::error::IndexError;
 use crate::matches::Matches;
+use crate::set::EntrySet;
 use crate::term::{self, StoredTerm, StoredText, TEXT_BYTES_WHOLE_MAX, class};
 
 /// What the kept part of a text says about a condition on all of it.
@@ -189,25 +191,87 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
         high: Bound<Number>,
         budget: &mut Budget<'_>,
     ) -> Result<Matches, IndexError> {
-        let key = |number: Number| {
-            let mut key = Vec::new();
-            field.push_key(&mut key);
-            term::push_number_key(number, &mut key);
-            key
-        };
-        let low = match low.map(key) {
-            Bound::Unbounded => Bound::Included(class_key(field, class::NUMBER)),
-            bound => bound,
-        };
-        let high = match high.map(key) {
-            Bound::Unbounded => Bound::Excluded(class_key(field, class::NUMBER + 1)),
-            bound => bound,
-        };
+        let (low, high) = number_keys(field, low, high);
         let reach = (
             low.as_ref().map(Vec::as_slice),
             high.as_ref().map(Vec::as_slice),
         );
         self.unite_all(reach, budget)
+    }
+
+    /// As [`number_range`](Self::number_range), by the column of the field's numbers, which is of
+    /// this snapshot: no terms are walked over. `None` when entries have several numbers.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn number_range_by(
+        &self,
+        column: &Column,
+        field: FieldId,
+        low: Bound<Number>,
+        high: Bound<Number>,
+    ) -> Result<Option<EntrySet>, IndexError> {
+        let places = self.places_between(column, field, low, high)?;
+        Ok(places.map(|places| match places {
+            Some(places) => column.set_between(places),
+            None => EntrySet::new(),
+        }))
+    }
+
+    /// How many entries [`number_range_by`](Self::number_range_by) gives: two look-ups, whatever
+    /// their number. `None` also when there was no memory for the counts.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn number_count_by(
+        &self,
+        column: &Column,
+        field: FieldId,
+        low: Bound<Number>,
+        high: Bound<Number>,
+    ) -> Result<Option<u64>, IndexError> {
+        let places = self.places_between(column, field, low, high)?;
+        Ok(places.and_then(|places| match places {
+            Some(places) => column.count_between(places),
+            None => Some(0),
+        }))
+    }
+
+    /// Places of the first and the last number in a range, when there is one.
+    #[expect(
+        clippy::option_option,
+        reason = "no range, and no column for it, are told apart"
+    )]
+    fn places_between(
+        &self,
+        column: &Column,
+        field: FieldId,
+        low: Bound<Number>,
+        high: Bound<Number>,
+    ) -> Result<Option<Option<(u32, u32)>>, IndexError> {
+        if !column.is_single() {
+            return Ok(None);
+        }
+        let (low, high) = number_keys(field, low, high);
+        let mut ends = [0; 2];
+        for (end, direction) in ends
+            .iter_mut()
+            .zip([Direction::Ascending, Direction::Descending])
+        {
+            let (low, high) = (
+                low.as_ref().map(Vec::as_slice),
+                high.as_ref().map(Vec::as_slice),
+            );
+            let mut walk = TermWalk::new(self, low, high, direction)?;
+            let Some(term) = walk.next_term()? else {
+                return Ok(Some(None));
+            };
+            if let Some(entry) = term.postings()?.next() {
+                *end = column.place_of(entry?);
+            }
+        }
+        let [first, last] = ends;
+        Ok(Some((0 < first && first <= last).then_some((first, last))))
     }
 
     fn analyzed(&self, field: FieldId, text: &str) -> Vec<u8> {
@@ -252,6 +316,29 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
         }
         Ok(Matches::new(certain.finish(), &possible.finish()))
     }
+}
+
+/// Keys of a range of numbers.
+fn number_keys(
+    field: FieldId,
+    low: Bound<Number>,
+    high: Bound<Number>,
+) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    let key = |number: Number| {
+        let mut key = Vec::new();
+        field.push_key(&mut key);
+        term::push_number_key(number, &mut key);
+        key
+    };
+    let low = match low.map(key) {
+        Bound::Unbounded => Bound::Included(class_key(field, class::NUMBER)),
+        bound => bound,
+    };
+    let high = match high.map(key) {
+        Bound::Unbounded => Bound::Excluded(class_key(field, class::NUMBER + 1)),
+        bound => bound,
+    };
+    (low, high)
 }
 
 /// Key of a bound; long ones by what whole terms keep of them.

@@ -16,7 +16,7 @@ use super::IndexReader;
 use super::best::Best;
 use super::budget::Budget;
 use super::score::{TextStatistics, saturation};
-use super::walk_words::{WordWalk, best_of_all, best_of_any};
+use super::walk_words::{WordWalk, best_of_all, best_of_any, expected};
 use crate::EntryId;
 use crate::catalog::FieldId;
 use crate::error::IndexError;
@@ -131,14 +131,28 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
         let total = match Shape::of(query, factor) {
             None => return Ok(None),
             Some(Shape::Any(words)) => {
+                // A single word has its bounds alone.
+                if words.len() > 1 {
+                    let mut counted = Vec::with_capacity(words.len());
+                    for ((word, _), walk) in words.iter().zip(walks(&words)) {
+                        counted.push((self.count(field, Term::Text(word))?, walk));
+                    }
+                    if let Some(score) = expected(counted, wanted, excluded, &slowness)? {
+                        best.expect(score);
+                    }
+                }
                 best_of_any(walks(&words), excluded, &slowness, budget, &mut best)?;
                 self.count_any(field, &words, excluded)?
             }
             Some(Shape::All(words)) => {
                 let terms = words.iter().map(|(word, _)| Term::Text(word));
-                let found = self.all_of(field, terms)?.possible().and_not(excluded);
+                let mut found = self.entries_of_all(field, terms)?;
+                if !excluded.is_empty() {
+                    let mut excluded = excluded.probe();
+                    found.retain(|entry| !excluded.contains(*entry));
+                }
                 best_of_all(walks(&words), &found, &slowness, budget, &mut best)?;
-                found.len()
+                found.len() as u64
             }
             Some(Shape::Phrase(phrase, factor)) => {
                 let terms = phrase.terms.iter().map(|(word, _)| Term::Text(word));
@@ -164,6 +178,22 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
         }))
     }
 
+    /// How many entries pass a condition that [`ranks`](Self::ranks), by posting lists alone;
+    /// `None` for others and for phrases.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn count_text(&self, field: FieldId, query: &TextQuery) -> Result<Option<u64>, IndexError> {
+        match Shape::of(query, 1.0) {
+            Some(Shape::Any(words)) => self.count_any(field, &words, &EntrySet::new()).map(Some),
+            Some(Shape::All(words)) => {
+                let words = words.iter().map(|(word, _)| Term::Text(word));
+                self.count_of_all(field, words).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// How many entries have one of these words, without those of `excluded`.
     fn count_any(
         &self,
@@ -171,10 +201,10 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
         words: &[(&str, f64)],
         excluded: &EntrySet,
     ) -> Result<u64, IndexError> {
-        if let ([(word, _)], true) = (words, excluded.is_empty()) {
-            return self.count(field, Term::Text(word));
-        }
         let terms = words.iter().map(|(word, _)| Term::Text(word));
+        if excluded.is_empty() {
+            return self.count_of_any(field, terms);
+        }
         let found = self.any_of(field, terms)?;
         Ok(found.possible().and_not(excluded).len())
     }

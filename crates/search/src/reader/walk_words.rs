@@ -140,6 +140,49 @@ impl<'t, P: PageRead + ?Sized> WordWalk<'t, P> {
     }
 }
 
+/// Lists of so many entries at most are read in advance, to begin with a threshold; of those that
+/// are so many times shorter than the longest one, of which the threshold saves a part.
+const EXPECTED_ENTRIES_MAX: u64 = 1_024;
+const EXPECTED_RATIO: u64 = 8;
+
+/// The score that `wanted` entries have by a single word already: the best of such scores, among
+/// words in few entries. With each word comes the number of its entries.
+pub(super) fn expected<'t, P: PageRead + ?Sized + 't>(
+    words: Vec<(u64, WordWalk<'t, P>)>,
+    wanted: usize,
+    excluded: &EntrySet,
+    slowness: &Slowness,
+) -> Result<Option<f64>, IndexError> {
+    let Some(last) = wanted.checked_sub(1) else {
+        return Ok(None);
+    };
+    let longest = words.iter().map(|(count, _)| *count).max().unwrap_or(0);
+    let count_max = EXPECTED_ENTRIES_MAX.min(longest / EXPECTED_RATIO);
+    let mut expected: Option<f64> = None;
+    let mut shares = Vec::new();
+    let mut excluded = (!excluded.is_empty()).then(|| excluded.probe());
+    for (count, mut word) in words {
+        // With a word that takes away from scores, more of the others says nothing.
+        if word.weight < 0.0 {
+            return Ok(None);
+        }
+        if !(wanted as u64..=count_max).contains(&count) {
+            continue;
+        }
+        shares.clear();
+        while let Some((entry, frequency, norm)) = word.walk.next_count()? {
+            if excluded.as_mut().is_none_or(|set| !set.contains(entry)) {
+                shares.push(word.weight * saturation(frequency, norm, slowness));
+            }
+        }
+        if last < shares.len() {
+            let (_, share, _) = shares.select_nth_unstable_by(last, |a, b| b.total_cmp(a));
+            expected = Some(expected.map_or(*share, |known| known.max(*share)));
+        }
+    }
+    Ok(expected)
+}
+
 /// Pushes all entries with one of the words that may be among the best.
 pub(super) fn best_of_any<P: PageRead + ?Sized>(
     mut words: Vec<WordWalk<'_, P>>,
@@ -292,13 +335,13 @@ impl Span {
 /// Pushes those of `found`, which have all of the words, that may be among the best.
 pub(super) fn best_of_all<P: PageRead + ?Sized>(
     mut words: Vec<WordWalk<'_, P>>,
-    found: &EntrySet,
+    found: &[u64],
     slowness: &Slowness,
     budget: &mut Budget<'_>,
     best: &mut Best,
 ) -> Result<(), IndexError> {
     let (mut most, mut to) = (0.0, 0);
-    for entry in found.iter().map(|entry| entry.0) {
+    for &entry in found {
         if entry >= to {
             budget.spend()?;
             (most, to) = (0.0, u64::MAX);

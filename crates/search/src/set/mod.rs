@@ -18,4 +18,4 @@ pub use iter::Iter;
 pub use probe::Probe;
 pub use window::EntrySet;
 
-pub(crate) use window::AscendingBuilder;
+pub(crate) use window::{AscendingBuilder, BitsBuilder};

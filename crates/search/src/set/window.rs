@@ -283,6 +283,38 @@ impl AscendingBuilder {
     }
 }
 
+/// Builds a set from the bits of all numbers, 64 at a time.
+#[derive(Default)]
+pub(crate) struct BitsBuilder {
+    set: EntrySet,
+    number: u64,
+    words: Vec<u64>,
+}
+
+impl BitsBuilder {
+    /// Adds the next 64 numbers, the lowest bit first.
+    #[inline]
+    pub(crate) fn push(&mut self, bits: u64) {
+        self.words.push(bits);
+        if self.words.len() == WINDOW_WORDS {
+            self.close_window();
+        }
+    }
+
+    fn close_window(&mut self) {
+        let mut window = [0; WINDOW_WORDS];
+        window[..self.words.len()].copy_from_slice(&self.words);
+        self.set.push_words(self.number, &window);
+        self.number += 1;
+        self.words.clear();
+    }
+
+    pub(crate) fn finish(mut self) -> EntrySet {
+        self.close_window();
+        self.set
+    }
+}
+
 /// Position of an entry within its window.
 #[expect(clippy::cast_possible_truncation, reason = "masked to twelve bits")]
 pub(super) fn low_bits(entry: u64) -> u16 {

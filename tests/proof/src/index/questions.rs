@@ -3,11 +3,12 @@
 //! Called by the program and by the fast suite.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use jackdaw_base::number::Number;
 use jackdaw_search::{
-    Budget, Columns, Direction, EntryId, EntrySet, FieldId, IndexError, IndexReader, IndexWriter,
-    MemoryStore, Scores, Term, TermKind, TextQuery, TextStatistics,
+    Budget, Column, Columns, Direction, EntryId, EntrySet, FieldId, IndexError, IndexReader,
+    IndexWriter, MemoryStore, Scores, Term, TermKind, TextQuery, TextStatistics,
 };
 use jackdaw_sim::Rng;
 use jackdaw_storage::MemoryPages;
@@ -217,8 +218,11 @@ impl Asked<'_, '_> {
                 Ok(same(found.certain(), &expected))
             }
             Question::Range(low, high) => {
-                let found = self.range(*low, *high)?;
-                Ok(same(&found, &self.numbered(*low, *high)))
+                let (found, expected) = (self.range(*low, *high)?, self.numbered(*low, *high));
+                if let Some(what) = same(&found, &expected) {
+                    return Ok(Some(what));
+                }
+                self.check_range_of_column(*low, *high, &expected)
             }
             Question::Ordered(low, high, wanted, direction) => {
                 self.check_order(*low, *high, *wanted, *direction)
@@ -245,8 +249,7 @@ impl Asked<'_, '_> {
         self.rows.entries(|row| row.number.is_some_and(is_within))
     }
 
-    fn check_order(&self, low: i64, high: i64, wanted: usize, direction: Direction) -> Verdict {
-        let set = self.range(low, high)?;
+    fn column(&self) -> Result<Option<Arc<Column>>, IndexError> {
         let key = (self.field(NUMBER), TermKind::Number);
         let mut column = None;
         // A column is made when it is asked for again.
@@ -254,7 +257,27 @@ impl Asked<'_, '_> {
             let budget = &mut Budget::unlimited();
             column = self.columns.column(self.reader, 1, key, true, budget)?;
         }
-        let Some(column) = column else {
+        Ok(column)
+    }
+
+    fn check_range_of_column(&self, low: i64, high: i64, expected: &[u64]) -> Verdict {
+        let Some(column) = self.column()? else {
+            return Ok(Some("no column".to_owned()));
+        };
+        let (low, high) = (Number::Long(low), Number::Long(high));
+        let (low, high) = (Bound::Included(low), Bound::Excluded(high));
+        let (reader, field) = (self.reader, self.field(NUMBER));
+        let count = reader.number_count_by(&column, field, low, high)?;
+        if count != Some(expected.len() as u64) {
+            return Ok(Some(format!("a count by column of {count:?}")));
+        }
+        let found = reader.number_range_by(&column, field, low, high)?;
+        Ok(same(&found.unwrap_or_default(), expected))
+    }
+
+    fn check_order(&self, low: i64, high: i64, wanted: usize, direction: Direction) -> Verdict {
+        let set = self.range(low, high)?;
+        let Some(column) = self.column()? else {
             return Ok(Some("no column".to_owned()));
         };
         let found = column.first_of(&set, wanted, direction, false);
@@ -284,6 +307,10 @@ impl Asked<'_, '_> {
             let is_prefix = matches!(words, Words::Prefix(_));
             return Ok((!is_prefix).then(|| "not ranked".to_owned()));
         };
+        let count = reader.count_text(field, query)?;
+        if count.is_some_and(|count| count != ranked.total) {
+            return Ok(Some(format!("a count of {count:?}")));
+        }
         if ranked.total != expected.len() as u64 {
             return Ok(Some(format!("a total of {}", ranked.total)));
         }

@@ -308,6 +308,13 @@ fn check(seed: u64, queries: usize) {
             found.outcome.total_results, expected.outcome.total_results,
             "seed {seed}: {text}"
         );
+        if !text.contains(" limit ") {
+            let counted = run(&format!("{text} limit 0"), "{}", &indexed).unwrap();
+            assert_eq!(
+                counted.outcome.total_results, expected.outcome.total_results,
+                "seed {seed}: {text} limit 0"
+            );
+        }
     }
 }
 
