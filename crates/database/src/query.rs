@@ -418,7 +418,7 @@ fn view<'q>(
     pages: &'q ReadTransaction,
     snapshot: &Snapshot,
 ) -> Result<IndexView<'q>, QueryError> {
-    let reader = IndexReader::open(pages)?;
+    let reader = IndexReader::open_cached(pages, pages.id().0, &index.catalog)?;
     let indexed_up_to = Etag(reader.as_ref().map_or(0, IndexReader::indexed_up_to));
     let definition = index.definition();
     if let Some(programs) = index.programs() {

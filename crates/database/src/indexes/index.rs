@@ -11,7 +11,7 @@ use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_io::Vfs;
 use jackdaw_query::Etag;
-use jackdaw_search::{Columns, IndexReader};
+use jackdaw_search::{CatalogCache, Columns, IndexReader};
 use jackdaw_storage::{
     Environment, OpenError as StorageOpenError, Options, ReadTransaction, StorageError,
 };
@@ -127,6 +127,7 @@ pub(crate) struct Index {
     pub(super) environment: Environment,
     /// Of its newest snapshot, for queries.
     pub(crate) columns: Columns,
+    pub(crate) catalog: CatalogCache,
     progress: Mutex<Progress>,
     moved: Condvar,
     is_stopping: AtomicBool,
@@ -187,6 +188,7 @@ impl Index {
             programs,
             environment,
             columns: Columns::new(COLUMNS_BYTES_MAX),
+            catalog: CatalogCache::default(),
             progress: Mutex::new(progress),
             moved: Condvar::new(),
             is_stopping: AtomicBool::new(false),

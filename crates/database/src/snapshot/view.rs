@@ -381,6 +381,8 @@ impl Snapshot {
     ) -> Result<impl Iterator<Item = Result<(Etag, DocumentNumber), ReadError>> + '_, ReadError>
     {
         let etags = match scope {
+            // Mostly an index has seen everything.
+            _ if after >= self.last_etag => None,
             Scope::All => Some(self.etags()),
             Scope::Collection(name) => self.collection_etags(name)?,
         };
@@ -399,11 +401,15 @@ impl Snapshot {
         after: Etag,
     ) -> Result<impl Iterator<Item = Result<(Etag, DocumentNumber), ReadError>> + '_, ReadError>
     {
+        let is_behind = after < self.last_etag;
         let (is_all, wanted) = match scope {
-            Scope::All => (true, None),
-            Scope::Collection(name) => (false, self.collection(name)?.map(|info| info.number)),
+            Scope::Collection(name) if is_behind => {
+                (false, self.collection(name)?.map(|info| info.number))
+            }
+            _ => (true, None),
         };
-        let records = self.tombstone_records(after)?;
+        let records = is_behind.then(|| self.tombstone_records(after));
+        let records = records.transpose()?.into_iter().flatten();
         Ok(records.filter_map(move |record| match record {
             Ok((_, record)) if !is_all && Some(record.collection) != wanted => None,
             Ok((etag, record)) => Some(Ok((etag, record.number))),
