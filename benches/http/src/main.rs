@@ -6,11 +6,15 @@
 #![forbid(unsafe_code)]
 
 mod connection;
+mod credential;
 mod postgres;
 mod process;
 mod report;
 mod roof;
+mod secured;
 mod tasks;
+
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
@@ -25,6 +29,9 @@ struct Settings {
     task: String,
     /// A file with one document a line, to be inserted too.
     lines: Option<String>,
+    /// The data directory of a secured server, and an API key of an operator there.
+    data: Option<PathBuf>,
+    key: String,
 }
 
 impl Settings {
@@ -45,9 +52,20 @@ fn main() -> Result<()> {
         Some(url) if url.starts_with("postgres://") => {
             runtime.block_on(postgres::run(&parse(&arguments)?))
         }
-        Some(_) => runtime.block_on(tasks::run(&parse(&arguments)?)),
+        Some(_) => {
+            let settings = parse(&arguments)?;
+            runtime.block_on(async {
+                match &settings.data {
+                    Some(data) => secured::run(&settings, data, &settings.key).await,
+                    None => tasks::run(&settings).await,
+                }
+            })
+        }
         None => {
-            bail!("usage: URL [--documents N] [--seconds S] [--task NAME] [--lines FILE], or: roof")
+            bail!(
+                "usage: URL [--documents N] [--seconds S] [--task NAME] [--lines FILE] \
+                 [--data DIR --key KEY], or: roof"
+            )
         }
     }
 }
@@ -59,6 +77,8 @@ fn parse(arguments: &[String]) -> Result<Settings> {
         seconds: 3.0,
         task: String::new(),
         lines: None,
+        data: None,
+        key: String::new(),
     };
     for pair in arguments[1..].chunks(2) {
         let [name, value] = pair else {
@@ -69,6 +89,8 @@ fn parse(arguments: &[String]) -> Result<Settings> {
             "--seconds" => settings.seconds = value.parse().context("--seconds")?,
             "--task" => settings.task.clone_from(value),
             "--lines" => settings.lines = Some(value.clone()),
+            "--data" => settings.data = Some(PathBuf::from(value)),
+            "--key" => settings.key.clone_from(value),
             _ => bail!("unknown argument `{name}`"),
         }
     }

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use crate::connection::{Body, Connection, whole};
+use crate::credential::Credential;
 use crate::process::Listener;
 use crate::{Settings, report};
 
@@ -63,27 +64,25 @@ pub(crate) fn document(number: u64, bytes: usize) -> String {
 }
 
 /// The server under test, and what is known of its process.
-struct Target<'s> {
+pub(crate) struct Target<'s> {
     settings: &'s Settings,
     listener: Option<Listener>,
-    database: String,
+    pub(crate) database: String,
+    /// What its connections show.
+    pub(crate) credential: Credential,
 }
 
 /// Runs all tasks that were asked for.
 pub(crate) async fn run(settings: &Settings) -> Result<()> {
-    let target = Target {
-        settings,
-        listener: Listener::find(&settings.url),
-        database: format!("bench-{}", std::process::id()),
-    };
-    let mut connection = Connection::open(&settings.url).await?;
+    let target = Target::new(settings, Credential::Plain);
+    let mut connection = target.connect().await?;
     // The roof knows no databases.
     if is_roof(&mut connection).await? {
         if settings.wants(names::LOAD) {
-            target.load().await?;
+            target.load(names::LOAD).await?;
         }
         if settings.wants(names::HELLO) {
-            target.hello().await?;
+            target.hello(names::HELLO).await?;
         }
         return Ok(());
     }
@@ -98,7 +97,7 @@ async fn is_roof(connection: &mut Connection) -> Result<bool> {
     Ok(answer["BuildVersion"].is_null())
 }
 
-async fn create(connection: &mut Connection, name: &str) -> Result<()> {
+pub(crate) async fn create(connection: &mut Connection, name: &str) -> Result<()> {
     let record = json!({ "DatabaseName": name, "Settings": {}, "Disabled": false });
     let path = format!("/admin/databases?name={name}&replicationFactor=1");
     connection
@@ -107,7 +106,7 @@ async fn create(connection: &mut Connection, name: &str) -> Result<()> {
     Ok(())
 }
 
-async fn drop_database(connection: &mut Connection, name: &str) -> Result<()> {
+pub(crate) async fn drop_database(connection: &mut Connection, name: &str) -> Result<()> {
     let body = json!({
         "DatabaseNames": [name], "HardDelete": true, "TimeToWaitForConfirmation": "00:00:30",
     });
@@ -125,7 +124,20 @@ fn json_body(value: &Value) -> Body {
     whole(value.to_string())
 }
 
-impl Target<'_> {
+impl<'s> Target<'s> {
+    pub(crate) fn new(settings: &'s Settings, credential: Credential) -> Target<'s> {
+        Target {
+            settings,
+            listener: Listener::find(&settings.url),
+            database: format!("bench-{}", std::process::id()),
+            credential,
+        }
+    }
+
+    pub(crate) async fn connect(&self) -> Result<Connection> {
+        Connection::open(&self.settings.url, &self.credential).await
+    }
+
     async fn all(&self, connection: &mut Connection) -> Result<()> {
         let wanted = |name: &str| self.settings.wants(name);
         if wanted(names::STORE_1) {
@@ -142,10 +154,10 @@ impl Target<'_> {
         }
         if wanted(names::LOAD) {
             self.prepare_loads(connection).await?;
-            self.load().await?;
+            self.load(names::LOAD).await?;
         }
         if wanted(names::HELLO) {
-            self.hello().await?;
+            self.hello(names::HELLO).await?;
         }
         if ["bulk insert", "stream", "patch by query"]
             .iter()
@@ -177,7 +189,7 @@ impl Target<'_> {
     ) -> Result<()> {
         let mut opened = Vec::new();
         for _ in 0..connections {
-            opened.push(Connection::open(&self.settings.url).await?);
+            opened.push(self.connect().await?);
         }
         let before = self.processor_s();
         let started = Instant::now();
@@ -243,7 +255,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    async fn prepare_loads(&self, connection: &mut Connection) -> Result<()> {
+    pub(crate) async fn prepare_loads(&self, connection: &mut Connection) -> Result<()> {
         for number in 0..LOADED {
             let path = format!("/databases/{}/docs?id=loaded/{number}", self.database);
             let body = whole(document(number, LOADED_BYTES));
@@ -252,7 +264,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    async fn load(&self) -> Result<()> {
+    pub(crate) async fn load(&self, task: &str) -> Result<()> {
         let database = self.database.clone();
         let request = move |number: u64| {
             // A step that shares no factor with the count visits all of them in no simple order.
@@ -260,13 +272,13 @@ impl Target<'_> {
             let path = format!("/databases/{database}/docs?id=loaded/{id}");
             (Method::GET, path, empty())
         };
-        local(self.repeat(names::LOAD, CONNECTIONS, request)).await
+        local(self.repeat(task, CONNECTIONS, request)).await
     }
 
     /// What an exchange costs when there is nothing to do.
-    async fn hello(&self) -> Result<()> {
+    pub(crate) async fn hello(&self, task: &str) -> Result<()> {
         let request = |_: u64| (Method::GET, HELLO_PATH.to_owned(), empty());
-        local(self.repeat(names::HELLO, CONNECTIONS, request)).await
+        local(self.repeat(task, CONNECTIONS, request)).await
     }
 
     /// Bulk insert of many documents, then a stream of them, then a patch of all.

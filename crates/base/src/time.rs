@@ -67,13 +67,29 @@ impl fmt::Display for UnixTicks {
         let fraction = ticks.rem_euclid(TICKS_PER_SECOND);
         let (year, month, day) = civil_from_days(seconds.div_euclid(SECONDS_PER_DAY));
         let second = seconds.rem_euclid(SECONDS_PER_DAY);
-        write!(
-            out,
-            "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{fraction:07}Z",
-            second / 3600,
-            second / 60 % 60,
-            second % 60
-        )
+        let mut text = *b"0000-00-00T00:00:00.0000000Z";
+        let parts = [
+            (0..4, year),
+            (5..7, month),
+            (8..10, day),
+            (11..13, second / 3600),
+            (14..16, second / 60 % 60),
+            (17..19, second % 60),
+            (20..27, fraction),
+        ];
+        for (place, number) in parts {
+            write_digits(&mut text[place], number);
+        }
+        out.write_str(std::str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+/// Writes a number that is not negative with as many digits as there is room for. Every document
+/// that leaves carries such a time, which is why it is not left to format strings.
+fn write_digits(room: &mut [u8], mut number: i64) {
+    for digit in room.iter_mut().rev() {
+        *digit = b"0123456789"[(number % 10) as usize];
+        number /= 10;
     }
 }
 

@@ -32,12 +32,19 @@ pub(crate) fn split_guard(change_vector: &str) -> (&str, Option<u64>) {
 pub struct DatabaseId {
     bytes: [u8; 16],
     text: Arc<str>,
+    /// See [`DatabaseId::transaction_tag`]: every answer carries it.
+    transaction_tag: Arc<str>,
 }
 
 impl DatabaseId {
     pub(crate) fn new(bytes: [u8; 16]) -> DatabaseId {
         let text = encode_unpadded(&bytes).into();
-        DatabaseId { bytes, text }
+        let transaction_tag = derived(&bytes, 2).into();
+        DatabaseId {
+            bytes,
+            text,
+            transaction_tag,
+        }
     }
 
     /// The 22 characters.
@@ -66,19 +73,14 @@ impl DatabaseId {
 
     /// Names the cluster-wide transactions of the database: 22 characters that differ from its own.
     #[must_use]
-    pub fn transaction_tag(&self) -> String {
-        self.derived(2)
+    pub fn transaction_tag(&self) -> &str {
+        &self.transaction_tag
     }
 
     /// A further identity for `purpose`: 22 characters that differ for each.
     #[must_use]
     pub fn derived(&self, purpose: u64) -> String {
-        let halves = [
-            xxh3_64(&self.bytes, purpose),
-            xxh3_64(&self.bytes, !purpose),
-        ];
-        let bytes: Vec<u8> = halves.iter().flat_map(|half| half.to_le_bytes()).collect();
-        encode_unpadded(&bytes)
+        derived(&self.bytes, purpose)
     }
 
     /// The change vector of a document as cluster-wide transactions see it: with the index of the
@@ -101,8 +103,13 @@ impl DatabaseId {
     /// The change vector of the change with this etag.
     #[must_use]
     pub fn change_vector(&self, etag: Etag) -> String {
-        format!("{NODE_TAG}:{}-{}", etag.0, self.text)
+        [NODE_TAG, ":", &etag.0.to_string(), "-", &self.text].concat()
     }
+}
+
+fn derived(bytes: &[u8; 16], purpose: u64) -> String {
+    let halves = [xxh3_64(bytes, purpose), xxh3_64(bytes, !purpose)];
+    encode_unpadded(halves.map(u64::to_le_bytes).as_flattened())
 }
 
 impl fmt::Debug for DatabaseId {

@@ -1,9 +1,12 @@
-//! Fast scanning of JSON text: runs of plain string bytes, and white space, eight bytes a step.
+//! Fast scanning of JSON text: runs of plain string bytes, and white space.
 //!
-//! Called by `parser` and `write`. Portable arithmetic on 64-bit words, no SIMD and no unsafe.
+//! Called by `parser` and `write`. Long runs go 32 bytes a step, in a loop that the compiler turns
+//! into vector instructions; what is shorter eight bytes a step, by arithmetic on 64-bit words.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
+/// Bytes of a step through long runs: two vector registers of any processor.
+const BLOCK_BYTES: usize = 32;
 
 /// Where a run of plain string bytes ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,14 @@ pub(crate) struct Run {
 pub(crate) fn plain_run(text: &[u8], start: usize) -> Run {
     let mut pos = start;
     let mut wide = 0u64;
+    while let Some(block) = text.get(pos..).and_then(<[u8]>::first_chunk::<BLOCK_BYTES>) {
+        let (stops, is_wide) = look_over(block);
+        if stops {
+            break;
+        }
+        wide |= u64::from(is_wide) << 7;
+        pos += BLOCK_BYTES;
+    }
     while let Some(word) = word_at(text, pos) {
         let stops = stops(word);
         if stops != 0 {
@@ -42,6 +53,17 @@ pub(crate) fn plain_run(text: &[u8], start: usize) -> Run {
         pos += 1;
     }
     Run { end: pos, wide }
+}
+
+/// Whether a byte of the block is no plain one, and whether one is not ASCII.
+#[inline]
+fn look_over(block: &[u8; BLOCK_BYTES]) -> (bool, bool) {
+    let (mut stops, mut is_wide) = (false, false);
+    for &b in block {
+        stops |= (b == b'"') | (b == b'\\') | (b < 0x20);
+        is_wide |= b >= 0x80;
+    }
+    (stops, is_wide)
 }
 
 /// The high bit of each byte that is `"`, `\` or below 0x20. Bits above the lowest one set may be

@@ -29,10 +29,18 @@ const OF_POSTGRES: &[&str] = &[
 const OWN: &str = "Jackdaw";
 const ROOF: &str = "roof";
 const POSTGRES: &str = "PostgreSQL";
+/// Tasks of a secured server, which tell what a token costs.
+const OF_SECURED: &[&str] = &[
+    "load over TLS, certificate",
+    "load over TLS, token",
+    "hello over TLS, token",
+    "hello over TLS, nobody",
+];
 
 struct Settings {
     compare: Option<String>,
     has_postgres: bool,
+    has_secured: bool,
     /// A file with one document a line.
     lines: Option<String>,
     repetitions: usize,
@@ -71,18 +79,21 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
     for repetition in 1..=settings.repetitions {
         println!("repetition {repetition} of {}", settings.repetitions);
         let own = Server::start(&root, &["serve"])?;
-        samples.extend(drive(&load, OWN, &own.url, &settings)?);
+        samples.extend(drive(&load, OWN, &own.url, &settings, &[])?);
         drop(own);
+        if settings.has_secured && settings.wants(OF_SECURED) {
+            samples.extend(drive_secured(&root, &load, &settings)?);
+        }
         if let Some(url) = &settings.compare {
-            samples.extend(drive(&load, url, url, &settings)?);
+            samples.extend(drive(&load, url, url, &settings, &[])?);
         }
         if settings.has_postgres && settings.wants(OF_POSTGRES) {
             let peer = Postgres::start(&target)?;
-            samples.extend(drive(&load, POSTGRES, &peer.url, &settings)?);
+            samples.extend(drive(&load, POSTGRES, &peer.url, &settings, &[])?);
         }
         if settings.wants(OF_ROOF) {
             let roof = Roof::start(&load)?;
-            samples.extend(drive(&load, ROOF, &roof.url, &settings)?);
+            samples.extend(drive(&load, ROOF, &roof.url, &settings, &[])?);
         }
     }
     print!("\n{}", table(&samples));
@@ -93,6 +104,7 @@ fn parse(arguments: &[String]) -> Result<Settings> {
     let mut settings = Settings {
         compare: None,
         has_postgres: false,
+        has_secured: false,
         lines: None,
         repetitions: REPETITIONS,
         documents: DOCUMENTS.to_owned(),
@@ -101,8 +113,13 @@ fn parse(arguments: &[String]) -> Result<Settings> {
     };
     let mut rest = arguments.iter();
     while let Some(name) = rest.next() {
-        if name == "--postgres" {
-            settings.has_postgres = true;
+        let flag = match name.as_str() {
+            "--postgres" => Some(&mut settings.has_postgres),
+            "--secured" => Some(&mut settings.has_secured),
+            _ => None,
+        };
+        if let Some(flag) = flag {
+            *flag = true;
             continue;
         }
         let value = rest.next();
@@ -129,8 +146,36 @@ fn build(root: &Path, target: &Path) -> Result<PathBuf> {
     Ok(target.join("release/jackdaw-http-load"))
 }
 
+/// One run against a server of our own that is secured, with a key of an operator.
+fn drive_secured(root: &Path, load: &Path, settings: &Settings) -> Result<Vec<Sample>> {
+    let own = Server::start_secured(root, &["serve"])?;
+    let mut create = Command::new(&own.binary);
+    create.args([
+        "key",
+        "create",
+        "bench",
+        "--clearance",
+        "Operator",
+        "--data",
+    ]);
+    let told = process::output_of(create.arg(&own.directory))?;
+    let key = told
+        .split_whitespace()
+        .find(|word| word.starts_with("jdk_"));
+    let key = key.context("`jackdaw key create` printed no key")?;
+    let directory = own.directory.to_str().context("a directory in UTF-8")?;
+    let added = ["--data", directory, "--key", key];
+    drive(load, OWN, &own.url, settings, &added)
+}
+
 /// One run of the load generator against a server.
-fn drive(load: &Path, server: &str, url: &str, settings: &Settings) -> Result<Vec<Sample>> {
+fn drive(
+    load: &Path,
+    server: &str,
+    url: &str,
+    settings: &Settings,
+    added: &[&str],
+) -> Result<Vec<Sample>> {
     let mut command = Command::new(load);
     command.arg(url).args(["--documents", &settings.documents]);
     command.args(["--seconds", &settings.seconds]);
@@ -140,7 +185,7 @@ fn drive(load: &Path, server: &str, url: &str, settings: &Settings) -> Result<Ve
     if let Some(file) = &settings.lines {
         command.args(["--lines", file]);
     }
-    let text = process::output_of(&mut command)?;
+    let text = process::output_of(command.args(added))?;
     text.lines().map(|line| read(server, line)).collect()
 }
 

@@ -29,14 +29,15 @@ cargo xtask bench import [--albums N] [--repetitions N]
 Imports an archive of 500,000 albums into an empty database and waits until queries by disc id,
 artist and title are answered from a complete index.
 
-cargo xtask bench http [--compare URL] [--postgres] [--repetitions N] [--documents N] [--seconds S]
-                       [--task PART] [--lines FILE]
+cargo xtask bench http [--compare URL] [--postgres] [--secured] [--repetitions N] [--documents N]
+                       [--seconds S] [--task PART] [--lines FILE]
 
 Drives a server over HTTP, and the one at URL in turn, which has to speak RavenDB's protocol: single
 stores, batches, loads by id, bulk insert, stream and patch of many documents, databases made and
 dropped, memory. Beside loads, and requests with nothing to do, stands what hyper alone reaches from
 memory; with --postgres, beside stores, a table of JSONB in the PostgreSQL of this machine's
-packages. With --lines the documents of a file, one a line, are inserted as well.
+packages. With --secured a server after `jackdaw setup` tells what a token costs each request. With
+--lines the documents of a file, one a line, are inserted as well.
 
 cargo xtask bench router
 

@@ -26,6 +26,8 @@ use crate::wire::{WireError, kind};
 const PIECE_BYTES: usize = 256 << 10;
 /// Longest answer that is made on the task of a connection.
 const SHORT_BYTES_MAX: usize = 64 << 10;
+/// About what a document's metadata, or an object around a row, takes.
+const ROW_BYTES_BESIDE: usize = 512;
 /// Pieces made ahead of the client.
 const PIECES_AHEAD: usize = 4;
 
@@ -108,13 +110,17 @@ impl ChunkWriter {
         match &mut self.way {
             Way::Short { is_over } if len + bytes > SHORT_BYTES_MAX => {
                 *is_over = true;
-                Err(ClientGone)
+                return Err(ClientGone);
             }
             Way::Away(away) if len >= PIECE_BYTES => {
-                away.send(&mut self.head, std::mem::take(&mut self.buffer))
+                away.send(&mut self.head, std::mem::take(&mut self.buffer))?;
             }
-            _ => Ok(()),
+            _ => {}
         }
+        if bytes > 0 {
+            self.buffer.reserve(bytes + ROW_BYTES_BESIDE);
+        }
+        Ok(())
     }
 
     /// Ends the answer with what the handler returned.

@@ -16,6 +16,9 @@ use super::dispatch::Ended;
 /// The type of nearly every answer.
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 
+/// Headers that an answer about a document has: its type, ETag, and those that all have.
+const USUAL_HEADERS: usize = 6;
+
 /// Why a body in pieces ended early. The connection is closed without a proper end, so that the
 /// client notices.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +56,7 @@ impl Reply {
 
     /// An answer with a body of any type.
     pub(crate) fn bytes(status: StatusCode, content_type: HeaderValue, body: Bytes) -> Reply {
-        let mut headers = HeaderMap::new();
+        let mut headers = HeaderMap::with_capacity(USUAL_HEADERS);
         headers.insert(CONTENT_TYPE, content_type);
         Reply {
             status,

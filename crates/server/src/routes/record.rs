@@ -243,7 +243,7 @@ fn filled(members: &Map<String, Value>) -> Map<String, Value> {
 
 /// Names the database's transactions, in the record and in the `Database-Cluster-Tx-Id` header.
 pub(super) fn transaction_tag(id: &DatabaseId) -> String {
-    id.transaction_tag()
+    id.transaction_tag().to_owned()
 }
 
 #[cfg(test)]

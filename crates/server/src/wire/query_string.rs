@@ -21,6 +21,11 @@ impl<'a> QueryString<'a> {
         })
     }
 
+    /// All names as they are written, in order.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'a str> {
+        self.pairs().map(|(name, _)| name)
+    }
+
     /// All values of `name`, decoded; names are compared without regard to case.
     pub(crate) fn all(self, name: &str) -> impl Iterator<Item = Cow<'a, str>> {
         let named = self

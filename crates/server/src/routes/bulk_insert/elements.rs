@@ -6,11 +6,18 @@
 //! Invariant: what is ready is whole. An element that ends with its text is, one that announces the
 //! content of an attachment is when that has come.
 
+use std::sync::LazyLock;
+
 use jackdaw_database::Command;
 use jackdaw_document::{Limits, Parser};
+use memchr::{memchr2, memmem::Finder};
 
 use crate::routes::{batch, input};
 use crate::wire::{WireError, kind};
+
+/// What stands in the text of every element that announces an attachment.
+static ATTACHMENT_PUT: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new(b"\"AttachmentPUT\""));
 
 /// Whole elements: their text, and where each ends.
 pub(super) struct Batch {
@@ -144,11 +151,19 @@ impl Elements {
         let mut start = None;
         let mut slot = 0;
         while let Some(byte) = piece.get(slot) {
-            if let Some(content) = self.content.take() {
-                slot += self.take_content(content, &piece[slot..]);
+            if self.content.is_some() {
+                slot += self.take_content(&piece[slot..]);
                 continue;
             }
-            if self.depth == 0 {
+            if self.in_string && !self.escaped {
+                // Strings are most of an element: on to the next byte of theirs that means something.
+                let plain_bytes = memchr2(b'"', b'\\', &piece[slot..]);
+                match plain_bytes {
+                    Some(plain_bytes) => slot += plain_bytes,
+                    None => break,
+                }
+                self.inside(piece[slot]);
+            } else if self.depth == 0 {
                 if self.between(*byte)? {
                     start = Some(slot);
                 }
@@ -180,23 +195,25 @@ impl Elements {
             Some(left) => {
                 let text = self.ready.split_off(start);
                 let bytes = Vec::new();
-                let content = Content { text, bytes, left };
-                self.take_content(content, &[]);
+                self.content = Some(Content { text, bytes, left });
+                self.take_content(&[]);
             }
             None => self.ready.ends.push(self.ready.text.len()),
         }
         Ok(())
     }
 
-    /// Takes bytes of a content; gives how many.
-    fn take_content(&mut self, mut content: Content, piece: &[u8]) -> usize {
+    /// Takes bytes of the content that is awaited; gives how many.
+    fn take_content(&mut self, piece: &[u8]) -> usize {
+        let Some(content) = &mut self.content else {
+            return 0;
+        };
         let count = piece.len().min(content.left);
         content.bytes.extend_from_slice(&piece[..count]);
         content.left -= count;
-        if content.left > 0 {
-            self.content = Some(content);
+        let Some(content) = self.content.take_if(|content| content.left == 0) else {
             return count;
-        }
+        };
         let ready = &mut self.ready;
         ready.contents.push((ready.ends.len(), content.bytes));
         ready.text.extend(content.text);
@@ -256,8 +273,7 @@ impl Elements {
 
 /// Length of the content of an attachment that follows an element; `None` when none does.
 fn content_len(text: &[u8]) -> Result<Option<usize>, WireError> {
-    const MARK: &[u8] = b"\"AttachmentPUT\"";
-    if !text.windows(MARK.len()).any(|part| part == MARK) {
+    if ATTACHMENT_PUT.find(text).is_none() {
         return Ok(None);
     }
     let mut parser = Parser::default();
