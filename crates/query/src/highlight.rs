@@ -37,6 +37,22 @@ pub(crate) struct Highlight {
 /// Fragments by field, then by the id of the row.
 pub type Highlightings = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
+/// What names a row in what is told beside the rows: the first value of a field, or the id.
+pub(crate) fn row_key(document: &StoredDocument<'_>, group_key: Option<&FieldPath>) -> String {
+    let mut key = None;
+    if let Some(path) = group_key {
+        let _ = visit_values(document, path, &mut |leaf| {
+            key = match leaf {
+                Leaf::Text(text) => Some(text.to_owned()),
+                Leaf::Number(_, value) => Some(value.to_json()),
+                _ => None,
+            };
+            ControlFlow::Break(())
+        });
+    }
+    key.unwrap_or_else(|| document.id.to_owned())
+}
+
 impl Highlight {
     /// Adds the fragments of a row.
     pub(crate) fn add(
@@ -61,23 +77,8 @@ impl Highlight {
         });
         let by_row = found.entry(self.path.as_str().to_owned()).or_default();
         if !fragments.is_empty() {
-            by_row.insert(self.key(document), fragments);
+            by_row.insert(row_key(document, self.group_key.as_ref()), fragments);
         }
-    }
-
-    fn key(&self, document: &StoredDocument<'_>) -> String {
-        let mut key = None;
-        if let Some(path) = &self.group_key {
-            let _ = visit_values(document, path, &mut |leaf| {
-                key = match leaf {
-                    Leaf::Text(text) => Some(text.to_owned()),
-                    Leaf::Number(_, value) => Some(value.to_json()),
-                    _ => None,
-                };
-                ControlFlow::Break(())
-            });
-        }
-        key.unwrap_or_else(|| document.id.to_owned())
     }
 
     fn add_fragments(

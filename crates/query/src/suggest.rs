@@ -2,7 +2,8 @@
 //!
 //! Bound by `bind::facet`, run by `execute` instead of rows. Every term of the field is compared,
 //! so nothing has to be prepared for it; terms of documents that the index has not seen are
-//! missing.
+//! missing. Only terms that share a run of characters with what was written are suggested, as
+//! Lucene's spell checker has it: the runs are longer in longer words.
 
 use jackdaw_document::Value;
 use jackdaw_search::{Direction, IndexReader, StoredTerm, TermKind, edits_between};
@@ -94,7 +95,7 @@ impl Suggest {
             let text = text.to_text();
             let likeness = wanted
                 .iter()
-                .filter(|wanted| **wanted != *text)
+                .filter(|wanted| **wanted != *text && shares_run(wanted, &text))
                 .map(|wanted| {
                     self.options
                         .distance
@@ -171,6 +172,26 @@ pub(crate) fn read_suggest_options(options: Value<'_>) -> Result<SuggestOptions,
     Ok(read)
 }
 
+/// Whether two words have a run of characters in common, of a length that both have runs of.
+fn shares_run(a: &str, b: &str) -> bool {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let (lengths, others) = (run_lengths(a.len()), run_lengths(b.len()));
+    let mut lengths = lengths.filter(|length| others.contains(length));
+    lengths.any(|length| {
+        a.windows(length)
+            .any(|run| b.windows(length).any(|other| other == run))
+    })
+}
+
+/// Lengths of the runs that words of so many characters are compared by.
+fn run_lengths(chars: usize) -> std::ops::RangeInclusive<usize> {
+    match chars {
+        0..=4 => 1..=2,
+        5 => 2..=3,
+        _ => 3..=4,
+    }
+}
+
 fn jaro_winkler(a: &str, b: &str) -> f64 {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.is_empty() || b.is_empty() {
@@ -224,6 +245,21 @@ fn shared_pairs(a: &str, b: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_words_that_share_a_run_are_candidates() {
+        for (a, b, shares) in [
+            ("oern", "oren", true),
+            ("oern", "john steinbeck", false),
+            ("johne", "jack", false),
+            ("johne", "johnson", true),
+            ("davi", "jack", true),
+            ("gama", "gamma", true),
+            ("", "a", false),
+        ] {
+            assert_eq!(shares_run(a, b), shares, "{a} {b}");
+        }
+    }
 
     #[test]
     fn likeness_is_between_nothing_and_all() {

@@ -1,4 +1,4 @@
-//! Binds `include highlight(...)`.
+//! Binds `include highlight(...)` and `include explanations(...)`.
 //!
 //! Called by `query`.
 
@@ -70,4 +70,21 @@ pub(super) fn bind_highlight<'q, 'p: 'q>(
         }
     }
     Ok(highlight)
+}
+
+/// The field that rows of `explanations([options])` are named by, if it is not the id.
+pub(super) fn bind_explanation_key<'q, 'p: 'q>(
+    binder: &Binder<'q, 'p>,
+    call: &'q Call,
+) -> Result<Option<FieldPath>, QueryError> {
+    binder.check_arguments(call, 0, 1)?;
+    if call.arguments.is_empty() {
+        return Ok(None);
+    }
+    let Resolved::Object(options) = binder.value_argument(call, 0)? else {
+        return Ok(None);
+    };
+    let mut options = options.iter();
+    let group_key = options.find(|(name, _)| name.eq_ignore_ascii_case("GroupKey"));
+    Ok(group_key.and_then(|(_, value)| value.as_str().map(FieldPath::parse)))
 }

@@ -8,7 +8,7 @@ use super::condition::Binder;
 use super::facet::FacetItem;
 use super::filter::bind_filter;
 use super::group::bind_group;
-use super::include::bind_highlight;
+use super::include::{bind_explanation_key, bind_highlight};
 use super::order::bind_order;
 use super::select::{Selected, bind_load, bind_select};
 use crate::error::QueryError;
@@ -42,6 +42,8 @@ pub struct BoundQuery {
     pub(crate) highlights: Vec<Highlight>,
     /// Whether scores are explained.
     pub(crate) has_explanations: bool,
+    /// The field of results that explanations are told by; ids without one.
+    pub(crate) explanation_key: Option<FieldPath>,
     /// Whether times are told.
     pub(crate) has_timings: bool,
     /// Documents read beside each match.
@@ -158,13 +160,17 @@ fn bind_plain(
     }
     let (mut include, mut highlights) = (Vec::new(), Vec::new());
     let (mut has_explanations, mut has_timings) = (false, false);
+    let mut explanation_key = None;
     for item in &query.include {
         match item {
             Expression::Call(call) if call.is("highlight") => {
                 highlights.push(bind_highlight(&binder, call)?);
             }
             Expression::Call(call) if call.is("timings") => has_timings = true,
-            Expression::Call(call) if call.is("explanations") => has_explanations = true,
+            Expression::Call(call) if call.is("explanations") => {
+                has_explanations = true;
+                explanation_key = bind_explanation_key(&binder, call)?;
+            }
             item => include.push(bind_include(&binder, item)?),
         }
     }
@@ -187,6 +193,7 @@ fn bind_plain(
         include,
         highlights,
         has_explanations,
+        explanation_key,
         has_timings,
         load,
         script,

@@ -16,6 +16,7 @@ use super::{ExecuteOptions, Outcome, RowSink};
 use crate::bind::BoundQuery;
 use crate::error::QueryError;
 use crate::filter;
+use crate::highlight::row_key;
 use crate::plan::Plan;
 use crate::project::{
     Kept, Projection, for_each_id, is_document, write_document, write_entry_row, write_fields,
@@ -115,7 +116,8 @@ impl<'r, S: Source> Rows<'r, S> {
                 text.push_str(&format!("  {part}\n"));
             }
             let explanations = self.outcome.explanations.get_or_insert_default();
-            explanations.insert(document.id.to_owned(), vec![text]);
+            let key = row_key(document, self.query.explanation_key.as_ref());
+            explanations.insert(key, vec![text]);
         }
     }
 

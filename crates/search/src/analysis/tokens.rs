@@ -51,7 +51,11 @@ impl Analyzer {
             }
             Analyzer::Whitespace => text.split_whitespace().for_each(|word| tokens.word(word)),
             Analyzer::Standard | Analyzer::NGram => {
-                text.unicode_words().for_each(|word| tokens.word(word));
+                // To Unicode `a_b` is one word; whoever searches for `b` means this one, too.
+                let words = text.unicode_words().flat_map(|word| word.split('_'));
+                words
+                    .filter(|word| !word.is_empty())
+                    .for_each(|word| tokens.word(word));
             }
             Analyzer::Simple | Analyzer::Stop => text
                 .split(|c: char| !c.is_alphabetic())
@@ -145,6 +149,11 @@ mod tests {
                 ("x", 5),
                 ("y.org", 6),
             ],
+        );
+        check(
+            Analyzer::Standard,
+            "_red_fox 1_000",
+            &[("red", 0), ("fox", 1), ("1", 2), ("000", 3)],
         );
         check(
             Analyzer::Whitespace,

@@ -272,6 +272,18 @@ impl Shape {
         }
     }
 
+    /// Well-known text of the smallest box of degrees that holds all of it.
+    #[must_use]
+    pub fn envelope(&self) -> String {
+        let (mut west, mut east) = (f64::MAX, f64::MIN);
+        let (mut south, mut north) = (f64::MAX, f64::MIN);
+        for at in self.corners() {
+            (west, east) = (west.min(at.longitude), east.max(at.longitude));
+            (south, north) = (south.min(at.latitude), north.max(at.latitude));
+        }
+        format!("ENVELOPE ({west}, {east}, {north}, {south})")
+    }
+
     /// Boxes that hold every point of it; two where it crosses the date line.
     pub(crate) fn boxes(&self) -> Vec<BoundingBox> {
         if let Shape::Group(shapes) = self {

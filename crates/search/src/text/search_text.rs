@@ -54,13 +54,16 @@ impl TextQuery {
                 "Proximity search works only on simple string terms, not wildcard or prefix ones",
             ));
         }
-        if text.split_whitespace().count() < 2 {
+        let text = text.replace('"', " ");
+        let near = phrase(&text, slop, options);
+        // Words that are left out as stop words were written all the same.
+        let is_single = matches!(near, None | Some(TextQuery::Term(_)));
+        if is_single && text.split_whitespace().count() < 2 {
             return Err(TextError::new(
                 "Proximity search works only on multiple search terms",
             ));
         }
-        let text = text.replace('"', " ");
-        Ok(phrase(&text, slop, options).unwrap_or_else(TextQuery::nothing))
+        Ok(near.unwrap_or_else(TextQuery::nothing))
     }
 }
 
@@ -227,11 +230,12 @@ mod tests {
         let options = FieldOptions::new(Analyzer::Standard);
         let mut terms = FieldTerms::new(options);
         terms.add("gamma one two");
-        let near = |slop| {
-            TextQuery::near("gamma two", slop, options)
-                .unwrap()
-                .matches(&terms)
-        };
-        assert_eq!((near(0), near(1)), (false, true));
+        for text in ["gamma two", "gamma_two"] {
+            let near = |slop| {
+                let near = TextQuery::near(text, slop, options);
+                near.unwrap().matches(&terms)
+            };
+            assert_eq!((near(0), near(1)), (false, true), "{text}");
+        }
     }
 }

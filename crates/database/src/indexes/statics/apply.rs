@@ -13,7 +13,7 @@ use jackdaw_search::EntryId;
 use jackdaw_storage::WriteTransaction;
 
 use super::definition::StaticDefinition;
-use super::entry::{Made, normalize};
+use super::entry::{EntryForm, Made, normalize};
 use super::errors::{self, IndexingError};
 use super::groups::{Groups, Reducing};
 use super::references::{self, Asked};
@@ -53,16 +53,15 @@ pub(super) struct Changes {
 /// See the file head. Memory is kept between batches.
 pub(super) struct Applier {
     pub(super) terms: Terms,
-    /// Fields that are null in entries that lack them.
-    nulls: Vec<String>,
+    form: EntryForm,
     builder: Builder,
 }
 
 impl Applier {
-    pub(super) fn new(nulls: Vec<String>) -> Applier {
+    pub(super) fn new(form: EntryForm) -> Applier {
         Applier {
             terms: Terms::new(),
-            nulls,
+            form,
             builder: Builder::new(),
         }
     }
@@ -154,7 +153,7 @@ impl Applier {
         for one in given {
             entries.extend(normalize(
                 one.root(),
-                &self.nulls,
+                &self.form,
                 &mut self.builder,
                 &mut made,
             )?);

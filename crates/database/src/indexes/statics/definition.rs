@@ -335,6 +335,17 @@ impl StaticDefinition {
         }
     }
 
+    /// Names of the fields of shapes that are indexed as the boxes around them.
+    pub(super) fn boxed_fields(&self) -> Vec<String> {
+        let strategy = |settings: &FieldSettings| {
+            let options = settings.spatial.as_ref()?.root();
+            Some(options.get("Strategy")?.as_str()? == "BoundingBox")
+        };
+        let boxed = self.fields.iter();
+        let boxed = boxed.filter(|(_, settings)| strategy(settings).unwrap_or(false));
+        boxed.map(|(name, _)| name.clone()).collect()
+    }
+
     /// Writes the members that clients read, but for those that follow from the maps.
     pub fn write(&self, builder: &mut Builder) {
         builder.key("Name").string(&self.name);

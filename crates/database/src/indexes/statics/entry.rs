@@ -8,17 +8,27 @@ use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{BuildError, Builder, Document, DocumentBuf, Object, Value};
 use jackdaw_query::{ChangeVector, DocumentNumber, Etag, StoredDocument};
 use jackdaw_script::index::special;
+use jackdaw_search::Shape;
 
 use super::definition::{FieldSettings, Indexing};
 
 /// Fields that maps made by name, with the options they gave.
 pub(super) type Made = Vec<(String, FieldSettings)>;
 
-/// The entry of what a program gave. Fields of `nulls` that it lacks are null in it; `made` takes
-/// the fields that were made by name. `None` when it is no object.
+/// What entries of an index have that its programs do not give.
+#[derive(Default)]
+pub(super) struct EntryForm {
+    /// Fields that are null in entries that lack them.
+    pub(super) nulls: Vec<String>,
+    /// Fields of shapes that are indexed as the boxes around them.
+    pub(super) boxed: Vec<String>,
+}
+
+/// The entry of what a program gave; `made` takes the fields that were made by name. `None` when it
+/// is no object.
 pub(super) fn normalize(
     given: Value<'_>,
-    nulls: &[String],
+    form: &EntryForm,
     builder: &mut Builder,
     made: &mut Made,
 ) -> Result<Option<DocumentBuf>, BuildError> {
@@ -53,12 +63,15 @@ pub(super) fn normalize(
                     write_array(builder.key(name), &rest);
                 }
             }
+            value if form.boxed.iter().any(|boxed| boxed == name) => {
+                write_boxed(value, builder.key(name));
+            }
             value => {
                 builder.field(name, value);
             }
         }
     }
-    for name in nulls.iter().filter(|name| !object.contains(name)) {
+    for name in form.nulls.iter().filter(|name| !object.contains(name)) {
         builder.key(name).null();
     }
     for (name, values) in &named {
@@ -69,6 +82,28 @@ pub(super) fn normalize(
     }
     builder.end_object();
     builder.finish().map(Some)
+}
+
+/// Appends a value of a field with the boxes around its shapes in place of them.
+fn write_boxed(value: Value<'_>, builder: &mut Builder) {
+    if let Value::Array(array) = value {
+        builder.begin_array();
+        array.iter().for_each(|item| write_boxed(item, builder));
+        builder.end_array();
+        return;
+    }
+    let text = value.get(special::SPATIAL).and_then(|text| text.as_str());
+    // What is no shape is found nowhere, and told by the index's terms.
+    match text.and_then(|text| Shape::parse(text, 1.0).ok()) {
+        Some(shape) => {
+            builder.begin_object();
+            builder.key(special::SPATIAL).string(&shape.envelope());
+            builder.end_object();
+        }
+        None => {
+            builder.value(value);
+        }
+    }
 }
 
 fn is_special(value: Value<'_>) -> bool {
@@ -142,10 +177,21 @@ mod tests {
 
     fn entry(json: &str, nulls: &[&str]) -> (String, Made) {
         let given = DocumentBuf::from_json(json.as_bytes(), &Limits::default()).unwrap();
-        let nulls: Vec<String> = nulls.iter().map(|&name| name.to_owned()).collect();
+        let form = EntryForm {
+            nulls: nulls.iter().map(|&name| name.to_owned()).collect(),
+            boxed: vec!["area".to_owned()],
+        };
         let mut made = Made::new();
-        let entry = normalize(given.root(), &nulls, &mut Builder::new(), &mut made).unwrap();
+        let entry = normalize(given.root(), &form, &mut Builder::new(), &mut made).unwrap();
         (entry.unwrap().root().to_json(), made)
+    }
+
+    #[test]
+    fn shapes_become_boxes_where_the_field_says_so() {
+        let shape = r#"{"$spatial":"POLYGON ((0 0, 0 5, 1 5, 1 1, 6 1, 0 0))"}"#;
+        let (json, _) = entry(&format!(r#"{{"area":[{shape},7],"other":{shape}}}"#), &[]);
+        let boxed = r#"{"$spatial":"ENVELOPE (0, 6, 5, 0)"}"#;
+        assert_eq!(json, format!(r#"{{"area":[{boxed},7],"other":{shape}}}"#));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use jackdaw_storage::Environment;
 use super::apply::{Applier, Change, Changes};
 use super::beside::Beside;
 use super::definition::SourceType;
+use super::entry::EntryForm;
 use super::errors::{self, IndexingError};
 use super::gather::{Gathered, Sources};
 use super::groups::Reducing;
@@ -69,11 +70,17 @@ impl StaticWorker {
         programs: Arc<Programs>,
     ) -> Result<StaticWorker, StepError> {
         let definition = index.definition();
-        let nulls = match definition.as_static() {
-            Some(own) if own.has_setting(NULLS_SETTING) => programs.fields.clone(),
-            _ => Vec::new(),
+        let form = match definition.as_static() {
+            Some(own) => EntryForm {
+                nulls: match own.has_setting(NULLS_SETTING) {
+                    true => programs.fields.clone(),
+                    false => Vec::new(),
+                },
+                boxed: own.boxed_fields(),
+            },
+            None => EntryForm::default(),
         };
-        let mut applier = Applier::new(nulls);
+        let mut applier = Applier::new(form);
         if let Some(own) = definition.as_static() {
             applier.terms.declare(own, &programs.fields)?;
         }
