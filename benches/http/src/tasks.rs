@@ -41,11 +41,19 @@ pub(crate) mod names {
 }
 /// Databases of the task that measures memory.
 const OPEN_DATABASES: u64 = 100;
+/// The collection of what is inserted in bulk, streamed and patched: how many others there are by
+/// then depends on how fast a server stores.
+const MANY: &str = "Many";
 /// Documents in one piece of the body of a bulk insert.
 const PIECE: usize = 200;
 
-/// An album of about `bytes` bytes.
+/// A document of about `bytes` bytes, of the collection of single ones.
 pub(crate) fn document(number: u64, bytes: usize) -> String {
+    document_of("Albums", number, bytes)
+}
+
+/// A document of about `bytes` bytes.
+fn document_of(collection: &str, number: u64, bytes: usize) -> String {
     let genre = ["Jazz", "Rock", "Folk", "Blues"][usize::try_from(number % 4).unwrap_or(0)];
     let head = format!(
         "{{\"Title\":\"Album {number}\",\"Artist\":\"Artist {}\",\"Genre\":\"{genre}\",\
@@ -53,14 +61,14 @@ pub(crate) fn document(number: u64, bytes: usize) -> String {
         number % 1000,
         1950 + number % 70
     );
-    let tail = "\",\"@metadata\":{\"@collection\":\"Albums\"}}";
+    let tail = format!("\",\"@metadata\":{{\"@collection\":\"{collection}\"}}}}");
     let notes = bytes.saturating_sub(head.len() + tail.len());
     let notes: String = ('a'..='z')
         .cycle()
         .skip(usize::try_from(number % 26).unwrap_or(0))
         .take(notes)
         .collect();
-    head + &notes + tail
+    head + &notes + &tail
 }
 
 /// The server under test, and what is known of its process.
@@ -286,13 +294,13 @@ impl<'s> Target<'s> {
         let count = self.settings.documents;
         let base = format!("/databases/{}", self.database);
         let elements = (0..count).map(|number| {
-            let document = document(number as u64, STORED_BYTES);
-            format!("{{\"Id\":\"albums/{number}\",\"Type\":\"PUT\",\"Document\":{document}}}")
+            let document = document_of(MANY, number as u64, STORED_BYTES);
+            format!("{{\"Id\":\"many/{number}\",\"Type\":\"PUT\",\"Document\":{document}}}")
         });
         self.bulk_insert(connection, "bulk insert", elements)
             .await?;
 
-        let query = json!({ "Query": "from Albums" });
+        let query = json!({ "Query": format!("from {MANY}") });
         let (started, before) = (Instant::now(), self.processor_s());
         let path = format!("{base}/streams/queries");
         let (status, len) = connection
@@ -304,7 +312,8 @@ impl<'s> Target<'s> {
         );
         self.print("stream", count, "documents/s", started.elapsed(), before);
 
-        let patch = json!({ "Query": { "Query": "from Albums update { this.Seen = true; }" } });
+        let patch = format!("from {MANY} update {{ this.Seen = true; }}");
+        let patch = json!({ "Query": { "Query": patch } });
         let (started, before) = (Instant::now(), self.processor_s());
         let path = format!("{base}/queries?allowStale=true");
         let operation = connection
