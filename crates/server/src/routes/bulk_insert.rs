@@ -2,7 +2,9 @@
 //!
 //! The body is cut into its elements without waiting for its end; elements are parsed on the
 //! blocking pool and stored in batches of a MiB, or less where there is little memory. One batch is
-//! being stored while the next is received, so that network and disk work at the same time.
+//! being written while the next is parsed and the one after it received, so that network, processors
+//! and disk work at the same time. A batch is written when the one before is stored, never sooner:
+//! what is stored has no holes.
 //!
 //! A client may leave the array open for as long as it sends something now and then, so what is
 //! whole does not wait for long until its batch is full. An element that has begun must go on as
@@ -18,28 +20,35 @@ mod elements;
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use jackdaw_database::{CommandResult, Database};
+use jackdaw_database::{Command, CommandResult, Database};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::elements::{Batch, Elements};
 use super::{Rate, writing};
 use crate::http::{BodyPlace, Call, Feed, Pace, Pending, Reply, crowded, overloaded, stalled};
+use crate::shared::Shared;
 use crate::wire::{WireError, kind};
 
 /// What has been stored so far.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Stored {
-    documents: usize,
-    batches: usize,
-    /// Whether documents are left alone that come with the content that they have.
-    skips_unchanged: bool,
+    documents: AtomicUsize,
+    batches: AtomicUsize,
 }
 
-type Storing = JoinHandle<Result<usize, WireError>>;
+/// A batch on its way, and all those before it.
+struct Storing {
+    /// Fails with what the first of them failed with.
+    outcome: JoinHandle<Result<(), WireError>>,
+    /// Resolves when it is no longer waiting for those before it.
+    begun: oneshot::Receiver<()>,
+}
 
 /// `POST /databases/*/bulk_insert?id=`
 pub(super) fn run(call: Arc<Call>, mut feed: Feed) -> Pending {
@@ -57,19 +66,15 @@ async fn insert(call: &Arc<Call>, feed: &mut Feed) -> Result<(), WireError> {
     let number = number.ok_or_else(|| WireError::missing_parameter("id"))?;
     let operations = &call.shared.operations;
     let progress = operations.under(database.id().as_str(), number, "Bulk insert".to_owned());
-    let mut stored = Stored {
-        skips_unchanged: call.query().flag("skipOverwriteIfUnchanged"),
-        ..Stored::default()
-    };
+    let stored = Arc::new(Stored::default());
     let outcome = tokio::select! {
         // What was killed before it began stores nothing, however short it is.
         biased;
         () = progress.cancelled() => Err(ended()),
-        outcome = store_all(call, &database, feed, &mut stored) => outcome,
+        outcome = store_all(call, &database, feed, &stored) => outcome,
     };
-    let Stored {
-        documents, batches, ..
-    } = stored;
+    let documents = stored.documents.load(Ordering::Relaxed);
+    let batches = stored.batches.load(Ordering::Relaxed);
     let outcome = outcome.map_err(|cause| {
         let message = format!(
             "Failed to process bulk insert. Inserted {documents} items in {batches} batches."
@@ -93,7 +98,7 @@ async fn store_all(
     call: &Call,
     database: &Arc<Database>,
     feed: &mut Feed,
-    stored: &mut Stored,
+    stored: &Arc<Stored>,
 ) -> Result<(), WireError> {
     let mut intake = Intake {
         call,
@@ -103,13 +108,14 @@ async fn store_all(
         whole_since: None,
         waited: Duration::ZERO,
         storing: None,
-        stored: &mut *stored,
+        stored,
+        skips_unchanged: call.query().flag("skipOverwriteIfUnchanged"),
     };
     let outcome = intake.run(feed).await;
-    let mut storing = intake.storing.take();
+    let storing = intake.storing.take();
     drop(intake);
     // What is on its way counts as stored, also when no more comes.
-    let settled = settle(&mut storing, stored).await;
+    let settled = settle(storing).await;
     outcome.and(settled)
 }
 
@@ -124,7 +130,9 @@ struct Intake<'c> {
     /// How long the client was waited for since the element that is not whole has begun.
     waited: Duration,
     storing: Option<Storing>,
-    stored: &'c mut Stored,
+    stored: &'c Arc<Stored>,
+    /// Whether documents are left alone that come with the content that they have.
+    skips_unchanged: bool,
 }
 
 impl Intake<'_> {
@@ -211,57 +219,72 @@ impl Intake<'_> {
         Ok(())
     }
 
-    /// Begins to store what is whole, with its part of the place, once what was before is stored.
+    /// Begins to store what is whole, with its part of the place, once what was before is being
+    /// written.
     async fn store_whole(&mut self) -> Result<(), WireError> {
         self.whole_since = None;
         if self.elements.ready().is_empty() {
             return Ok(());
         }
-        settle(&mut self.storing, self.stored).await?;
+        if let Some(last) = &mut self.storing {
+            // Resolves with an error, too: its sender is dropped then.
+            let _ = (&mut last.begun).await;
+            if last.outcome.is_finished() {
+                settle(self.storing.take()).await?;
+            }
+        }
         let kept_bytes = self.elements.unfinished_bytes() as u64;
         let full = (self.elements.take(), self.place.split_off(kept_bytes));
-        let skips_unchanged = self.stored.skips_unchanged;
-        self.storing = Some(store(self.call, self.database, full, skips_unchanged));
+        self.storing = Some(self.store(full));
         Ok(())
     }
-}
 
-/// Parses and stores a batch on a task of its own; its memory is counted until that is done.
-fn store(
-    call: &Call,
-    database: &Arc<Database>,
-    (batch, place): (Batch, BodyPlace),
-    skips_unchanged: bool,
-) -> Storing {
-    let (shared, database) = (call.shared.clone(), database.clone());
-    tokio::spawn(async move {
-        let _place = place;
-        let turn = shared.admission.enter(Rate::Data).await;
-        let turn = turn.map_err(|_| overloaded())?;
-        let parsed = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            batch.commands()
+    /// Parses and stores a batch on a task of its own; its memory is counted until that is done.
+    fn store(&mut self, (batch, place): (Batch, BodyPlace)) -> Storing {
+        let (shared, database) = (self.call.shared.clone(), self.database.clone());
+        let (before, stored) = (self.storing.take(), self.stored.clone());
+        let skips_unchanged = self.skips_unchanged;
+        let (begin, begun) = oneshot::channel();
+        let outcome = tokio::spawn(async move {
+            let _place = place;
+            let parsed = parse(&shared, batch).await;
+            settle(before).await?;
+            // Nobody waits when nothing more comes.
+            let _ = begin.send(());
+            let commands = parsed?;
+            if commands.is_empty() {
+                return Ok(());
+            }
+            let count = commands.len();
+            let _: Vec<CommandResult> = match skips_unchanged {
+                true => writing::submit_changed(&database, commands).await?,
+                false => writing::submit(&database, commands).await?,
+            };
+            stored.documents.fetch_add(count, Ordering::Relaxed);
+            stored.batches.fetch_add(1, Ordering::Relaxed);
+            Ok(())
         });
-        let commands = parsed.await.map_err(|_| lost())??;
-        if commands.is_empty() {
-            return Ok(0);
-        }
-        let count = commands.len();
-        let _: Vec<CommandResult> = match skips_unchanged {
-            true => writing::submit_changed(&database, commands).await?,
-            false => writing::submit(&database, commands).await?,
-        };
-        Ok(count)
-    })
+        Storing { outcome, begun }
+    }
 }
 
-async fn settle(storing: &mut Option<Storing>, stored: &mut Stored) -> Result<(), WireError> {
-    if let Some(storing) = storing.take() {
-        let documents = storing.await.map_err(|_| lost())??;
-        stored.documents += documents;
-        stored.batches += usize::from(documents > 0);
+/// What a batch asks for, read on the blocking pool.
+async fn parse(shared: &Shared, batch: Batch) -> Result<Vec<Command>, WireError> {
+    let turn = shared.admission.enter(Rate::Data).await;
+    let turn = turn.map_err(|_| overloaded())?;
+    let parsed = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        batch.commands()
+    });
+    parsed.await.map_err(|_| lost())?
+}
+
+/// Waits until all batches are stored, or one failed.
+async fn settle(storing: Option<Storing>) -> Result<(), WireError> {
+    match storing {
+        Some(storing) => storing.outcome.await.map_err(|_| lost())?,
+        None => Ok(()),
     }
-    Ok(())
 }
 
 fn lost() -> WireError {
