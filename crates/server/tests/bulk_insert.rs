@@ -169,6 +169,54 @@ fn failures_say_how_much_was_stored() {
     assert_eq!(connection.post(PATH, "[]").status, 201);
 }
 
+/// Batches are read before the ones in front of them are stored, but stored in their order.
+#[test]
+fn what_is_behind_a_failure_is_not_stored() {
+    let (_running, mut connection) = start_with_database();
+    // Some MiB, so that several batches are on their way; each document is written in each.
+    let padding = "x".repeat(64 << 10);
+    let put = |round: usize, slot: usize| {
+        format!(
+            "{{\"Id\":\"bulk/{slot}\",\"Type\":\"PUT\",\
+             \"Document\":{{\"n\":{round},\"t\":\"{padding}\"}}}}"
+        )
+    };
+    let rounds: Vec<String> = (0..10)
+        .map(|round| {
+            let puts: Vec<String> = (0..16).map(|slot| put(round, slot)).collect();
+            puts.join(",")
+        })
+        .collect();
+    let failing = format!(
+        "[{},{{\"Id\":\"bulk/0\",\"Type\":\"DELETE\"}},{}]",
+        rounds[..6].join(","),
+        rounds[6..].join(",")
+    );
+    let answer = connection.post(PATH, &failing);
+    assert_eq!(answer.status, 500);
+    let told = answer.json()["Message"].as_str().unwrap().to_owned();
+    let told = told.split(' ').find_map(|word| word.parse::<usize>().ok());
+    let mut newest = None;
+    let mut stored = 0;
+    for slot in 0..16 {
+        let found = connection.get(&format!("/databases/db1/docs?id=bulk/{slot}"));
+        if found.status == 404 {
+            continue;
+        }
+        let round = found.json()["Results"][0]["n"].as_u64().unwrap();
+        newest = newest.max(Some(round));
+        stored += usize::try_from(round).unwrap() + 1;
+    }
+    assert!(newest.is_some_and(|round| round < 6), "{newest:?}");
+    assert_eq!(told, Some(stored), "what was told is what was stored");
+    let whole = format!("[{}]", rounds.join(","));
+    assert_eq!(connection.post(PATH, &whole).status, 201);
+    for slot in 0..16 {
+        let found = connection.get(&format!("/databases/db1/docs?id=bulk/{slot}"));
+        assert_eq!(found.json()["Results"][0]["n"], 9);
+    }
+}
+
 #[test]
 fn an_operation_that_is_killed_ends_its_bulk_insert() {
     let (server, mut connection) = start_with_database();

@@ -2,7 +2,7 @@
 //!
 //! The body is cut into its elements without waiting for its end; elements are parsed on the
 //! blocking pool and stored in batches of a MiB, or less where there is little memory. One batch is
-//! being written while the next is parsed and the one after it received, so that network, processors
+//! being written while the next is parsed and the one after it received, so that network, processor
 //! and disk work at the same time. A batch is written when the one before is stored, never sooner:
 //! what is stored has no holes.
 //!

@@ -156,7 +156,7 @@ impl Elements {
                 continue;
             }
             if self.in_string && !self.escaped {
-                // Strings are most of an element: on to the next byte of theirs that means something.
+                // Strings are most of an element: on to their next byte that means something.
                 let plain_bytes = memchr2(b'"', b'\\', &piece[slot..]);
                 match plain_bytes {
                     Some(plain_bytes) => slot += plain_bytes,
