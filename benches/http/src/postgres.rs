@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use tokio::task::JoinSet;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls};
 
 use crate::tasks::{BATCH, CONNECTIONS, STORED_BYTES, document, names};
@@ -34,8 +35,20 @@ pub(crate) async fn run(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
+/// A server that was just started listens before it lets anybody in.
+const STARTING_MAX: Duration = Duration::from_secs(20);
+
 async fn connect(url: &str) -> Result<Client> {
-    let connected = tokio_postgres::connect(url, NoTls).await;
+    let deadline = Instant::now() + STARTING_MAX;
+    let connected = loop {
+        let connected = tokio_postgres::connect(url, NoTls).await;
+        let is_starting = matches!(&connected, Err(error)
+            if error.code() == Some(&SqlState::CANNOT_CONNECT_NOW));
+        if !is_starting || Instant::now() > deadline {
+            break connected;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
     let (client, connection) = connected.with_context(|| format!("cannot reach {url}"))?;
     // Its end shows as a failing statement.
     tokio::spawn(async move { drop(connection.await) });

@@ -2,6 +2,7 @@
 //! without.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use hyper::Method;
@@ -12,11 +13,16 @@ use crate::connection::{Connection, whole};
 use crate::credential::{Credential, administrator, nobody};
 use crate::tasks::{Target, create, drop_database};
 
+/// A server that runs reads changes of its registry within a second.
+const REGISTRY_READ: Duration = Duration::from_millis(1_200);
+
 /// Measures the server whose data directory is `data`, with the API key of an operator.
 ///
 /// # Errors
 /// When a file of the directory cannot be read, or the server refuses a request.
 pub(crate) async fn run(settings: &Settings, data: &Path, key: &str) -> Result<()> {
+    // The key may have been made a moment ago: the server reads it within a second.
+    tokio::time::sleep(REGISTRY_READ).await;
     let (nobody, administrator) = (nobody(data)?, administrator(data)?);
     let exchanging = Credential::Nobody(nobody.clone());
     let mut connection = Connection::open(&settings.url, &exchanging).await?;
