@@ -301,6 +301,52 @@ fn callbacks_come_in_the_order_of_transactions() {
     assert!(told.is_sorted());
 }
 
+/// With nothing else on its way, the caller writes and is told before it goes on: what it was told
+/// survives the loss of power.
+#[test]
+fn an_idle_environment_is_written_by_the_caller_before_it_goes_on() {
+    let vfs = SimVfs::new(4);
+    let environment = open(&vfs);
+    let (sender, receiver) = mpsc::channel();
+    for round in 0..20_u8 {
+        let key = format!("{round:02}");
+        let sender = sender.clone();
+        environment.write_then(
+            move |transaction| put(transaction, &key),
+            move |outcome| {
+                let told = (std::thread::current().id(), outcome.is_ok());
+                sender.send(told).unwrap();
+            },
+        );
+        assert_eq!(receiver.try_recv(), Ok((std::thread::current().id(), true)));
+        let crashed = open(&vfs.crash(CrashChoice::LoseAll));
+        assert_eq!(keys(&crashed).len(), usize::from(round) + 1);
+    }
+}
+
+/// While another one writes, the operation is queued behind what was there before.
+#[test]
+fn a_busy_environment_is_told_of_later_and_in_order() {
+    let vfs = SimVfs::new(5);
+    let environment = open(&vfs);
+    let (sender, receiver) = mpsc::channel();
+    let tell = |name: &'static str| {
+        let sender = sender.clone();
+        move |outcome: Result<(), WriteError<StorageError>>| {
+            sender.send((name, outcome.is_ok())).unwrap();
+        }
+    };
+    let mut explicit = environment.begin_write().unwrap();
+    environment.submit_then(|transaction| put(transaction, "a"), tell("a"));
+    environment.write_then(|transaction| put(transaction, "b"), tell("b"));
+    assert!(receiver.try_recv().is_err());
+    put(&mut explicit, "explicit").unwrap();
+    explicit.commit().unwrap();
+    assert_eq!(receiver.recv(), Ok(("a", true)));
+    assert_eq!(receiver.recv(), Ok(("b", true)));
+    assert_eq!(keys(&environment), ["a", "b", "explicit"]);
+}
+
 /// A write may run on its caller's thread, past the queue; what that thread queued before still
 /// comes first, with other threads around or without.
 #[test]

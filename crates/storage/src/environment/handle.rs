@@ -189,6 +189,21 @@ impl Environment {
         self.inner.shared.submit(operation, done);
     }
 
+    /// [`Environment::submit_then`] that runs the operation, makes it durable and calls `done` on
+    /// this thread when nothing else is on its way: that saves the changes of threads, and costs
+    /// the caller the time of a durable write. `done` must not wait for anything, not even for a
+    /// lock that the caller holds.
+    pub fn write_then<T, E>(
+        &self,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
+        done: impl FnOnce(Result<T, WriteError<E>>) + Send + 'static,
+    ) where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        self.inner.shared.write_then(operation, done);
+    }
+
     /// The exclusive writer, on this thread. Waits while another one is active.
     ///
     /// # Errors

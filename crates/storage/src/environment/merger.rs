@@ -136,6 +136,25 @@ impl Shared {
         E: Send + 'static,
     {
         let (queued, handle) = self.with_handle(operation);
+        self.run_here_or_enqueue(queued);
+        handle.wait()
+    }
+
+    /// [`Shared::submit`], on this thread when nothing else is on its way. `done` neither blocks nor
+    /// waits for the writer or for a lock of its caller, so any thread may call it at any time.
+    pub(super) fn write_then<T, E>(
+        self: &Arc<Self>,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
+        done: impl FnOnce(Result<T, WriteError<E>>) + Send + 'static,
+    ) where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let queued = Operation::new(operation, done, false, self.vfs.monotonic_nanos());
+        self.run_here_or_enqueue(Box::new(queued));
+    }
+
+    fn run_here_or_enqueue(self: &Arc<Self>, queued: Box<dyn QueuedOperation>) {
         match self.take_idle_writer() {
             Some(writer) => self.poison_on_panic(|| {
                 self.run_here(writer, queued);
@@ -143,7 +162,6 @@ impl Shared {
             }),
             None => self.enqueue(queued),
         }
-        handle.wait()
     }
 
     /// The writer, when no operation waits, runs, is being written, or is expected.
