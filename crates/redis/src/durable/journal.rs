@@ -1,8 +1,11 @@
 //! Writing changes in groups, and knowing which are durable.
 //!
-//! Commands add their changes under the lock of their shard; an event loop hands everything that
-//! was added to the writer of storage at the end of its round. Each group has a number, and replies
-//! wait until the groups that were open when they were made are durable.
+//! Commands add their changes under the lock of their shard. At the end of its round, an event loop
+//! writes everything that was added, on its own thread while storage has nothing else to do: what a
+//! wake-up of another thread takes is as long as a durable write to a good disk, and no reply could
+//! leave meanwhile. Changes that come while another loop writes are left to it, or to the next one
+//! that it wakes. Each group has a number, and replies wait until the groups that were open when
+//! they were made are durable.
 //!
 //! Invariants:
 //! - Groups reach the writer in the order of their numbers, and a change is in the group that was
@@ -12,18 +15,25 @@
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jackdaw_storage::{Environment, StorageError, WriteTransaction};
+use jackdaw_storage::{Environment, StorageError, WriteError, WriteTransaction};
 
 use super::Change;
 use crate::net::Inbox;
+
+/// A group with more bytes than this is left to the threads of storage: the loop goes on meanwhile.
+const WRITTEN_HERE_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Default)]
 struct Open {
     changes: Vec<Change>,
     /// Number of the group that is open.
     number: u64,
+    /// A loop is handing the group before to storage.
+    has_writer: bool,
+    /// Loops that have left their changes here because of it, a bit each.
+    left_by: u64,
 }
 
 /// What the callbacks of storage tell.
@@ -63,12 +73,12 @@ impl Journal {
     }
 
     pub(crate) fn is_failed(&self) -> bool {
-        self.progress.is_failed.load(Ordering::Relaxed)
+        self.progress.is_failed.load(Ordering::SeqCst)
     }
 
     /// Adds what `add` gives to the open group.
     pub(crate) fn record(&self, add: impl FnOnce(&mut Vec<Change>)) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.lock_open();
         let before = open.changes.len();
         add(&mut open.changes);
         if open.changes.len() > before {
@@ -85,32 +95,61 @@ impl Journal {
 
     /// The last group that is durable.
     pub(crate) fn durable(&self) -> u64 {
-        self.progress.durable.load(Ordering::Acquire)
+        self.progress.durable.load(Ordering::SeqCst)
     }
 
-    /// Hands the open group to storage, if there is anything in it.
-    pub(crate) fn submit(&self) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Hands the open group to storage, if there is anything in it and no other loop is at it. Who
+    /// is, wakes this one (`of_loop` is its number) afterwards.
+    pub(crate) fn submit(&self, of_loop: usize) {
+        let mut open = self.lock_open();
         if open.changes.is_empty() {
             return;
         }
+        if open.has_writer {
+            open.left_by |= 1 << of_loop;
+            return;
+        }
+        // There is one at a time, so groups reach storage in the order of their numbers.
+        open.has_writer = true;
         let changes = std::mem::take(&mut open.changes);
         let number = open.number;
         open.number += 1;
+        drop(open);
+        self.write(changes, number);
+        let mut open = self.lock_open();
+        open.has_writer = false;
+        let left_by = std::mem::take(&mut open.left_by);
+        drop(open);
+        if left_by != 0 {
+            let inboxes = self.progress.lock();
+            let waiting = inboxes.iter().enumerate();
+            let waiting = waiting.filter(|(number, _)| left_by & (1 << number) != 0);
+            waiting.for_each(|(_, inbox)| inbox.wake());
+        }
+    }
+
+    fn write(&self, changes: Vec<Change>, number: u64) {
+        let len_bytes: usize = changes.iter().map(Change::len_bytes).sum();
         let progress = Arc::clone(&self.progress);
-        // Under the lock: groups reach the writer in the order of their numbers.
-        self.environment.submit_then(
-            move |transaction| apply(transaction, &changes),
-            move |result| match result {
-                Ok(()) => progress.advance(number),
-                Err(error) => progress.fail(&error.to_string()),
-            },
-        );
+        let run = move |transaction: &mut WriteTransaction| apply(transaction, &changes);
+        let done = move |result: Result<(), WriteError<StorageError>>| match result {
+            Ok(()) => progress.advance(number),
+            Err(error) => progress.fail(&error.to_string()),
+        };
+        if len_bytes <= WRITTEN_HERE_BYTES_MAX {
+            self.environment.write_then(run, done);
+        } else {
+            self.environment.submit_then(run, done);
+        }
+    }
+
+    fn lock_open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Progress {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Inbox>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Inbox>>> {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -119,12 +158,12 @@ impl Progress {
         if self.is_failed.load(Ordering::Relaxed) {
             return;
         }
-        self.durable.fetch_max(number, Ordering::AcqRel);
+        self.durable.fetch_max(number, Ordering::SeqCst);
         self.wake();
     }
 
     fn fail(&self, error: &str) {
-        if !self.is_failed.swap(true, Ordering::AcqRel) {
+        if !self.is_failed.swap(true, Ordering::SeqCst) {
             tracing::error!(
                 error,
                 "a write to storage failed: Redis writes are refused from now on"
@@ -134,7 +173,9 @@ impl Progress {
     }
 
     fn wake(&self) {
-        self.lock().iter().for_each(|inbox| inbox.wake());
+        let inboxes = self.lock();
+        let waiting = inboxes.iter().filter(|inbox| inbox.takes_news());
+        waiting.for_each(|inbox| inbox.wake());
     }
 }
 

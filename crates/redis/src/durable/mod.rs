@@ -39,3 +39,14 @@ pub(crate) enum Change {
         prefix: Vec<u8>,
     },
 }
+
+impl Change {
+    /// Bytes that it makes storage write, about.
+    fn len_bytes(&self) -> usize {
+        match self {
+            Change::Put { key, value, .. } => key.len() + value.len(),
+            Change::Delete { key, .. } => key.len(),
+            Change::DeletePrefix { prefix, .. } => prefix.len(),
+        }
+    }
+}

@@ -49,6 +49,8 @@ pub(crate) struct EventLoop {
     deadlines: BTreeSet<(u64, usize, u64)>,
     /// Places whose replies wait to be durable.
     gated: Vec<usize>,
+    /// Something has become durable since the gated places were looked at.
+    has_news: bool,
     /// Places that have more to read.
     again: Vec<usize>,
     has_more_to_accept: bool,
@@ -85,6 +87,7 @@ impl EventLoop {
             out: Out::default(),
             deadlines: BTreeSet::new(),
             gated: Vec::new(),
+            has_news: false,
             again: Vec::new(),
             has_more_to_accept: false,
             next_expiry: 0,
@@ -135,14 +138,14 @@ impl EventLoop {
             }
             self.tick();
             if let Some(journal) = self.shared.journal() {
-                journal.submit();
+                journal.submit(self.number);
             }
             self.open_gates();
         }
     }
 
     fn timeout(&self) -> Duration {
-        if !self.again.is_empty() || self.has_more_to_accept {
+        if !self.again.is_empty() || self.has_more_to_accept || self.has_news {
             return Duration::ZERO;
         }
         let expires = self.number == 0
@@ -446,7 +449,13 @@ impl EventLoop {
         }
         // What a freed connection ran has to reach storage before the loop waits.
         if let Some(journal) = self.shared.journal() {
-            journal.submit();
+            journal.submit(self.number);
+            if !self.gated.is_empty() {
+                self.inbox.want_news();
+            }
+            let has_failed_since = journal.is_failed() && !is_failed;
+            let is_news = journal.durable() > durable || has_failed_since;
+            self.has_news = is_news && !self.gated.is_empty();
         }
     }
 }

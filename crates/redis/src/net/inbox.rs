@@ -1,5 +1,6 @@
 //! What others have for the connections of a loop.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mio::net::TcpStream;
@@ -38,6 +39,8 @@ pub(super) struct Mail {
 pub(crate) struct Inbox {
     mail: Mutex<Mail>,
     waker: mio::Waker,
+    /// The loop waits for changes to become durable.
+    wants_news: AtomicBool,
 }
 
 impl Inbox {
@@ -45,7 +48,19 @@ impl Inbox {
         Inbox {
             mail: Mutex::default(),
             waker,
+            wants_news: AtomicBool::new(false),
         }
+    }
+
+    /// Asks to be woken by the next change that becomes durable. Who asks looks again whether one
+    /// has, before it waits.
+    pub(super) fn want_news(&self) {
+        self.wants_news.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether that was asked for; not any more from now on.
+    pub(crate) fn takes_news(&self) -> bool {
+        self.wants_news.swap(false, Ordering::SeqCst)
     }
 
     pub(crate) fn send(&self, address: Address, message: Message) {
