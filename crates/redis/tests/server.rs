@@ -92,6 +92,38 @@ fn messages_reach_channels_and_patterns_on_both_protocols() {
     assert_eq!(sender.run("PUBLISH news again"), "0");
 }
 
+/// As in Redis: what tells of subscriptions is a message, not a reply.
+#[test]
+fn subscriptions_are_told_of_with_replies_turned_off() {
+    let server = start(&config());
+    let mut publisher = Client::connect(&server);
+    for protocol in [2, 3] {
+        let mut reader = Client::connect(&server);
+        reader.run(&format!("HELLO {protocol}"));
+        reader.send("CLIENT REPLY OFF");
+        assert_eq!(reader.run("SUBSCRIBE news"), "[\"subscribe\", \"news\", 1]");
+        assert_eq!(reader.run("PSUBSCRIBE ne*"), "[\"psubscribe\", \"ne*\", 2]");
+        assert_eq!(publisher.run("PUBLISH news hello"), "2");
+        assert_eq!(reader.reply(), "[\"message\", \"news\", \"hello\"]");
+        assert_eq!(
+            reader.reply(),
+            "[\"pmessage\", \"ne*\", \"news\", \"hello\"]"
+        );
+        // Refusals are replies.
+        reader.send("SUBSCRIBE");
+        assert_eq!(
+            reader.run("UNSUBSCRIBE news"),
+            "[\"unsubscribe\", \"news\", 1]"
+        );
+        assert_eq!(
+            reader.run("PUNSUBSCRIBE ne*"),
+            "[\"punsubscribe\", \"ne*\", 0]"
+        );
+        reader.send("CLIENT REPLY SKIP");
+        assert_eq!(reader.run("SUBSCRIBE a"), "[\"subscribe\", \"a\", 1]");
+    }
+}
+
 #[test]
 fn a_password_is_asked_for() {
     let mut config = config();
@@ -425,6 +457,42 @@ fn memory_stays_within_its_budget() {
     let used: usize = used.split("\\r").next().unwrap().parse().unwrap();
     assert!(used < 6 << 20, "{used}");
     assert!(!client.run("INFO stats").contains("evicted_keys:0"));
+}
+
+/// A transaction is refused as a whole, not in the middle.
+#[test]
+fn transactions_are_refused_when_memory_is_used_up() {
+    let server = start(&config());
+    let mut client = Client::connect(&server);
+    let mut other = Client::connect(&server);
+    client.run("SET x value");
+    let oom = "(error) OOM command not allowed when used memory > 'maxmemory'.";
+    for line in ["MULTI", "SET before 1"] {
+        client.run(line);
+    }
+    other.run("CONFIG SET maxmemory 1");
+    assert_eq!(client.run("SET y 1"), oom);
+    // What frees memory, and what needs none, is taken.
+    assert_eq!(client.run("GET x"), "QUEUED");
+    assert!(client.run("EXEC").starts_with("(error) EXECABORT"));
+    assert_eq!(client.run("EXISTS before"), "0");
+    for line in ["MULTI", "GET x", "PING"] {
+        client.run(line);
+    }
+    assert_eq!(client.run("EXEC"), "[\"value\", PONG]");
+    other.run("CONFIG SET maxmemory 0");
+    for line in ["MULTI", "DEL x", "SET y 1"] {
+        client.run(line);
+    }
+    other.run("CONFIG SET maxmemory 1");
+    assert_eq!(
+        client.run("EXEC"),
+        format!(
+            "(error) EXECABORT Transaction discarded because of: {}",
+            &oom[8..]
+        )
+    );
+    assert_eq!(client.run("GET x"), "\"value\"");
 }
 
 /// Everything that the tables of durable tests hold, as text.

@@ -21,6 +21,9 @@ pub use file_system::{FileSystem, file_system_of};
 use control_group::Controller;
 use text::{field_kib, field_value, file_number};
 
+/// Unit of times in `/proc`: the kernel promises a hundredth of a second to programs.
+const CLOCK_TICK_MILLIS: u64 = 10;
+
 /// Capacities and limits of the machine and of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -172,6 +175,20 @@ pub fn process_cpu_time() -> Duration {
     Duration::from_secs(seconds) + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+/// Processor time of this process in user mode and in the kernel, to a hundredth of a second;
+/// `None` where the kernel does not tell.
+#[must_use]
+pub fn process_cpu_times() -> Option<(Duration, Duration)> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in parentheses may hold anything; the times are the 14th and 15th field.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut next = || {
+        let ticks: u64 = fields.next()?.parse().ok()?;
+        Some(Duration::from_millis(ticks * CLOCK_TICK_MILLIS))
+    };
+    Some((next()?, next()?))
+}
+
 /// Raises this process's limit of open files as far as it may be raised; gives the limit in force
 /// (`None` is unlimited). A server with many connections and databases calls it once at start.
 ///
@@ -192,6 +209,22 @@ pub fn raise_open_file_limit() -> io::Result<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn user_and_kernel_time_add_up() {
+        let before = process_cpu_time();
+        let (user, system) = process_cpu_times().expect("Linux tells");
+        let after = process_cpu_time();
+        let slack = Duration::from_millis(4 * CLOCK_TICK_MILLIS);
+        assert!(
+            user + system + slack >= before,
+            "{user:?} {system:?} {before:?}"
+        );
+        assert!(
+            user + system <= after + slack,
+            "{user:?} {system:?} {after:?}"
+        );
+    }
 
     #[test]
     fn this_machine_tells_the_basics() {

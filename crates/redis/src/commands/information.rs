@@ -151,6 +151,10 @@ fn facts(call: &Call<'_>, space: &mut Space, section: &str) -> Facts {
         "cpu" => {
             let seconds = jackdaw_io::system::process_cpu_time().as_secs_f64();
             put("used_cpu_total", format!("{seconds:.6}"));
+            if let Some((user, system)) = jackdaw_io::system::process_cpu_times() {
+                put("used_cpu_sys", format!("{:.6}", system.as_secs_f64()));
+                put("used_cpu_user", format!("{:.6}", user.as_secs_f64()));
+            }
         }
         "commandstats" => {
             for (known, calls) in all().iter().zip(&shared.calls) {

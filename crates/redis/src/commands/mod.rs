@@ -27,7 +27,7 @@ use std::sync::LazyLock;
 
 pub(crate) use call::Call;
 pub(crate) use lists::transfer;
-pub(crate) use run::{Batch, run_in_transaction};
+pub(crate) use run::{Batch, check_memory, run_in_transaction};
 
 use crate::failure::{Failure, Outcome};
 use crate::keyspace::{Entry, Shard, Space};

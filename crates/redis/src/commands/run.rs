@@ -50,11 +50,13 @@ impl<'s> Batch<'s> {
             shared: self.shared,
         };
         let outcome = self.checked(&mut call, known);
+        let is_told = outcome.is_ok();
         if let Err(failure) = outcome {
             refuse(&mut call, mark, &failure);
         }
         if call.session.reply_mode != ReplyMode::On {
-            self.silence(&mut call, mark);
+            let is_push = is_told && known.is_some_and(|known| changes_subscriptions(known.spec));
+            self.silence(&mut call, mark, is_push);
         }
     }
 
@@ -73,6 +75,12 @@ impl<'s> Batch<'s> {
         if !call.session.is_plain() {
             check_session(call, known)?;
             if call.session.transaction.is_some() && !known.spec.has('u') {
+                if known.needs_memory
+                    && let Err(failure) = self.make_room(call.now)
+                {
+                    refuse_transaction(call);
+                    return Err(failure);
+                }
                 return queue(call, known);
             }
         }
@@ -156,8 +164,10 @@ impl<'s> Batch<'s> {
         has_room.then_some(()).ok_or(Failure::OutOfMemory)
     }
 
-    /// Takes back a reply that the client does not want.
-    fn silence(&self, call: &mut Call<'_>, mark: usize) {
+    /// Takes back a reply that the client does not want. What tells of subscriptions is no reply
+    /// (`is_push`): it stays.
+    fn silence(&self, call: &mut Call<'_>, mark: usize, is_push: bool) {
+        let mark = if is_push { call.out.bytes.len() } else { mark };
         let is_setting = call.args[0].eq_ignore_ascii_case(b"client")
             && call.is(1, "REPLY")
             && call.is(2, "SKIP");
@@ -171,6 +181,21 @@ impl<'s> Batch<'s> {
             ReplyMode::On => {}
         }
     }
+}
+
+/// That a transaction may begin: when one of its commands needs memory, there is some. Later
+/// commands may still meet the limit, for what those before them have taken.
+pub(crate) fn check_memory(call: &Call<'_>, space: &mut Space, commands: &[Queued]) -> Outcome {
+    let settings = &call.shared.settings;
+    let budget = settings.memory();
+    let needs_memory =
+        |queued: &Queued| find(queued.spec.name.as_bytes()).is_some_and(|known| known.needs_memory);
+    if budget == 0 || !commands.iter().any(needs_memory) {
+        return Ok(());
+    }
+    make_room(space, budget, settings.policy(), call.now)
+        .then_some(())
+        .ok_or(Failure::OutOfMemory)
 }
 
 /// Runs a command of a transaction, which holds the whole space.
@@ -244,6 +269,14 @@ fn unknown(args: &[&[u8]]) -> Failure {
         text.push_str(&format!("'{}' ", show(argument)));
     }
     Failure::other(text)
+}
+
+/// Whether the answer of a command is a message, as those of channels are.
+fn changes_subscriptions(spec: &Spec) -> bool {
+    matches!(
+        spec.name,
+        "subscribe" | "psubscribe" | "unsubscribe" | "punsubscribe"
+    )
 }
 
 /// That the client may run this now: the password, and the mode of subscribers.

@@ -122,6 +122,10 @@ fn config(call: &mut Call<'_>) -> Outcome {
                     }
                 }));
             }
+            if changes.iter().any(|(name, _)| name == "maxmemory") {
+                // The next command meets the new budget, however little there is.
+                call.shared.read_space().tell_used();
+            }
             call.out.ok();
         }
         ("resetstat", 2) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::call::Call;
-use super::{Handler, Spec, row, run_in_transaction};
+use super::{Handler, Spec, check_memory, row, run_in_transaction};
 use crate::failure::{Failure, Outcome};
 use crate::keyspace::Space;
 use crate::session::{Transaction, Watch, name_bytes};
@@ -79,6 +79,10 @@ fn exec(call: &mut Call<'_>, space: &mut Space) -> Outcome {
     if is_stale {
         call.out.null_array();
         return Ok(());
+    }
+    if let Err(failure) = check_memory(call, space, &transaction.commands) {
+        let reason = format!("EXECABORT Transaction discarded because of: {failure}");
+        return Err(Failure::coded(reason));
     }
     call.out.array(transaction.commands.len());
     call.session.is_in_exec = true;

@@ -129,6 +129,11 @@ impl Space {
         self.shards().map(|shard| shard.used()).sum()
     }
 
+    /// Makes the running total exact, for now.
+    pub(crate) fn tell_used(&self) {
+        (0..SHARD_COUNT).for_each(|position| self.lock_at(position).tell_used());
+    }
+
     /// Bytes by the running total, which is off by some kilobytes a shard at most.
     pub(crate) fn used_about(&self) -> usize {
         usize::try_from(self.totals.used.load(Ordering::Relaxed)).unwrap_or(0)

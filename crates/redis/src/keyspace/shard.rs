@@ -547,11 +547,16 @@ impl Shard {
     #[inline]
     fn grow(&mut self, before: usize, after: usize) {
         self.used += after.cast_signed() - before.cast_signed();
-        let untold = self.used - self.used_told;
-        if untold.abs() >= USED_STEP {
-            self.totals.used.fetch_add(untold, Ordering::Relaxed);
-            self.used_told = self.used;
+        if (self.used - self.used_told).abs() >= USED_STEP {
+            self.tell_used();
         }
+    }
+
+    /// Adds what is not in the total of all shards to it.
+    pub(crate) fn tell_used(&mut self) {
+        let untold = self.used - self.used_told;
+        self.totals.used.fetch_add(untold, Ordering::Relaxed);
+        self.used_told = self.used;
     }
 
     fn note_removed(&mut self, key: &Key<'_>, id: Option<u64>) {
