@@ -37,6 +37,8 @@ pub struct RedisConfig {
 }
 
 /// Part of the memory that commands and replies of clients may take.
+/// From this threshold on, commands of constant time are not timed: none of them takes as long.
+const TIMED_BELOW_MICROS: i64 = 1_000;
 const CLIENTS_PART_OF_MEMORY: u64 = 8;
 /// The least that they may take, however little memory there is.
 const CLIENTS_BYTES_MIN: usize = 8 << 20;
@@ -212,6 +214,12 @@ impl Settings {
 
     pub(crate) fn slow_micros(&self) -> i64 {
         self.slow_micros.load(Ordering::Relaxed)
+    }
+
+    /// Whether even commands of constant time may be slow.
+    #[inline]
+    pub(crate) fn times_all(&self) -> bool {
+        (0..TIMED_BELOW_MICROS).contains(&self.slow_micros())
     }
 
     pub(crate) fn slow_max(&self) -> usize {

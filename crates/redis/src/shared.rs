@@ -25,6 +25,10 @@ pub(crate) struct Shared {
     pub(crate) slow: SlowLog,
     /// Times that each command of the table was run.
     pub(crate) calls: Vec<ShardedCounter>,
+    /// Times that each was answered with an error, those that were not run among them.
+    pub(crate) failures: Vec<AtomicU64>,
+    /// Times that each was not run, for what the client may do or what it was called with.
+    pub(crate) rejections: Vec<AtomicU64>,
     pub(crate) errors: ShardedCounter,
     pub(crate) bytes_in: ShardedCounter,
     pub(crate) bytes_out: ShardedCounter,
@@ -54,6 +58,8 @@ impl Shared {
                 .iter()
                 .map(|_| ShardedCounter::default())
                 .collect(),
+            failures: commands::all().iter().map(|_| AtomicU64::new(0)).collect(),
+            rejections: commands::all().iter().map(|_| AtomicU64::new(0)).collect(),
             errors: ShardedCounter::default(),
             bytes_in: ShardedCounter::default(),
             bytes_out: ShardedCounter::default(),

@@ -346,3 +346,59 @@ fn scans_see_every_key_once_while_others_come_and_go() {
     seen.dedup();
     assert_eq!(seen.len(), 2_000);
 }
+
+/// What monitors of servers read of commands: how often they ran, were refused, and failed.
+#[test]
+fn commands_are_counted_and_listed() {
+    let server = start(&config());
+    let mut client = Client::connect(&server);
+    for line in [
+        "SET k v",
+        "SET k",
+        "SET k v",
+        "LPUSH k a",
+        "MULTI",
+        "GET",
+        "EXEC",
+    ] {
+        client.run(line);
+    }
+    let info = client.run("INFO commandstats");
+    for told in [
+        "cmdstat_set:calls=2,rejected_calls=1,failed_calls=0",
+        "cmdstat_lpush:calls=1,rejected_calls=0,failed_calls=1",
+        "cmdstat_get:calls=0,rejected_calls=1,failed_calls=0",
+        "cmdstat_exec:calls=1,rejected_calls=0,failed_calls=1",
+    ] {
+        assert!(info.contains(told), "{told}: {info}");
+    }
+    for (line, told) in [
+        ("COMMAND LIST FILTERBY PATTERN xet", "[]"),
+        ("COMMAND LIST FILTERBY PATTERN s?t", "[\"set\"]"),
+        ("COMMAND LIST FILTERBY MODULE none", "[]"),
+        ("COMMAND LIST FILTERBY ACLCAT none", "[]"),
+        ("COMMAND LIST FILTERBY NAME set", "(error) ERR syntax error"),
+        ("COMMAND LIST all", "(error) ERR syntax error"),
+    ] {
+        assert_eq!(client.run(line), told, "{line}");
+    }
+    let sorted = client.run("COMMAND LIST FILTERBY ACLCAT sortedset");
+    assert!(
+        sorted.contains("zadd") && !sorted.contains("hset"),
+        "{sorted}"
+    );
+}
+
+/// With a low threshold, commands of constant time are slow commands, too.
+#[test]
+fn a_low_threshold_logs_every_command() {
+    let server = start(&config());
+    let mut client = Client::connect(&server);
+    client.run("PING");
+    assert_eq!(client.run("SLOWLOG LEN"), "0");
+    client.run("CONFIG SET slowlog-log-slower-than 0");
+    client.run("PING");
+    client.run("GET k");
+    // With the CONFIG SET that asked for it.
+    assert_eq!(client.run("SLOWLOG LEN"), "3");
+}

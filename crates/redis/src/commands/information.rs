@@ -147,6 +147,7 @@ fn facts(call: &Call<'_>, space: &mut Space, section: &str) -> Facts {
         "replication" => {
             put("role", "master".to_owned());
             put("connected_slaves", "0".to_owned());
+            put("master_repl_offset", "0".to_owned());
         }
         "cpu" => {
             let seconds = jackdaw_io::system::process_cpu_time().as_secs_f64();
@@ -157,10 +158,16 @@ fn facts(call: &Call<'_>, space: &mut Space, section: &str) -> Facts {
             }
         }
         "commandstats" => {
-            for (known, calls) in all().iter().zip(&shared.calls) {
-                if calls.get() > 0 {
-                    let name = format!("cmdstat_{}", known.spec.name);
-                    put(&name, format!("calls={}", calls.get()));
+            for known in all() {
+                let calls = shared.calls[known.number].get();
+                let rejected = shared.rejections[known.number].load(Ordering::Relaxed);
+                let failed = shared.failures[known.number].load(Ordering::Relaxed);
+                if calls + rejected > 0 {
+                    let failed = failed.saturating_sub(rejected);
+                    put(
+                        &format!("cmdstat_{}", known.spec.name),
+                        format!("calls={calls},rejected_calls={rejected},failed_calls={failed}"),
+                    );
                 }
             }
         }

@@ -52,6 +52,9 @@ impl<'s> Batch<'s> {
         let outcome = self.checked(&mut call, known);
         let is_told = outcome.is_ok();
         if let Err(failure) = outcome {
+            if let Some(known) = known {
+                self.shared.failures[known.number].fetch_add(1, Ordering::Relaxed);
+            }
             refuse(&mut call, mark, &failure);
         }
         if call.session.reply_mode != ReplyMode::On {
@@ -69,28 +72,37 @@ impl<'s> Batch<'s> {
         };
         call.session.last_command = Some(known.number);
         if !fits(known.spec, call.len()) {
+            self.reject(known);
             refuse_transaction(call);
             return Err(Failure::ArgumentCount(known.spec.name.to_owned()));
         }
         if !call.session.is_plain() {
-            check_session(call, known)?;
+            check_session(call, known).inspect_err(|_| self.reject(known))?;
             if call.session.transaction.is_some() && !known.spec.has('u') {
                 if known.needs_memory
                     && let Err(failure) = self.make_room(call.now)
                 {
+                    self.reject(known);
                     refuse_transaction(call);
                     return Err(failure);
                 }
-                return queue(call, known);
+                return queue(call, known).inspect_err(|_| self.reject(known));
             }
         }
         self.shared.calls[known.number].add(1);
         self.execute(call, known)
     }
 
+    /// Counts a command that was not run.
+    #[cold]
+    fn reject(&self, known: &Known) {
+        self.shared.rejections[known.number].fetch_add(1, Ordering::Relaxed);
+    }
+
     #[inline]
     fn execute(&mut self, call: &mut Call<'_>, known: &Known) -> Outcome {
-        let started = known.is_timed.then(Instant::now);
+        let is_timed = known.is_timed || self.shared.settings.times_all();
+        let started = is_timed.then(Instant::now);
         if known.is_write {
             self.shared.check_writable()?;
             if known.needs_memory {

@@ -194,6 +194,26 @@ fn command(call: &mut Call<'_>) -> Outcome {
                 .iter()
                 .for_each(|known| call.out.text(known.spec.name));
         }
+        ("list", 5) if call.is(2, "FILTERBY") => {
+            let wanted = call.lower(4);
+            let is_listed = |known: &&Known| match call.lower(3).as_str() {
+                "pattern" => crate::glob::matches(wanted.as_bytes(), known.spec.name.as_bytes()),
+                "aclcat" => wanted == known.group.replace('-', ""),
+                // There are no modules.
+                _ => false,
+            };
+            let names: Vec<&str> = all()
+                .iter()
+                .filter(is_listed)
+                .map(|k| k.spec.name)
+                .collect();
+            if !matches!(call.lower(3).as_str(), "pattern" | "aclcat" | "module") {
+                return Err(Failure::Syntax);
+            }
+            call.out.array(names.len());
+            names.iter().for_each(|name| call.out.text(name));
+        }
+        ("list", 3..) => return Err(Failure::Syntax),
         ("getkeys", 3..) => return key_positions(call),
         ("help", _) => {
             let lines = [
@@ -202,6 +222,8 @@ fn command(call: &mut Call<'_>) -> Outcome {
                 "    All commands.",
                 "COUNT | LIST | INFO [<name> ...] | DOCS [<name> ...] | GETKEYS <command>",
                 "    How many there are, their names, what they are, their keys.",
+                "LIST FILTERBY (PATTERN <pattern> | ACLCAT <category> | MODULE <name>)",
+                "    Some of the names.",
                 "HELP",
                 "    Print this help.",
             ];
