@@ -5,6 +5,7 @@ mod fast;
 mod fuzz;
 mod race;
 mod redis;
+mod redis_own;
 mod report;
 mod server;
 mod slow;
@@ -39,6 +40,7 @@ cargo xtask test race
 cargo xtask test clients [python|node|jvm]... [--scenario PART]
 cargo xtask test wire [--catalogue DIR] [--all] [PART]
 cargo xtask test redis [python|node|cli]... [--mode memory|durable] [--scenario PART]
+cargo xtask test redis --sources DIR [--mode memory|durable] [PART]...
 cargo xtask test studio
 cargo xtask test fuzz [--seconds N] [TARGET]...
 
@@ -75,7 +77,8 @@ clients runs the suites of tests/clients against one server, with RavenDB's offi
 Python (two releases), Node.js and the JVM; with Python also against a server after `jackdaw setup`.
 redis runs those of tests/clients/redis with redis-py, ioredis and redis-cli against the Redis
 server, in memory and durable. Of both, a suite without its tools is left out with a line, and fails
-when the variable CI is set.
+when the variable CI is set. With --sources it runs Redis's own test programs, from the unpacked
+source of Redis in DIR (`apt-get source redis`) with tclsh; PART chooses files.
 studio serves the demo's database and drives Studio in Chromium; pictures are in studio/test/out.
 fuzz builds the programs of fuzz/targets with coverage counters and lets each look for inputs that
 fail, for 10 seconds; it needs a C++ compiler.";

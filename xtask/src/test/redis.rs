@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use super::redis_own;
 use super::server::Server;
 use super::suites::{self, Suite};
 use crate::{process, repository};
@@ -52,6 +53,11 @@ const SUITES: &[Suite<Context>] = &[
 /// # Errors
 /// When a client cannot be had, or a scenario fails.
 pub(super) fn run(arguments: &[String]) -> Result<()> {
+    if let [option, sources, rest @ ..] = arguments
+        && option == "--sources"
+    {
+        return run_own(Path::new(sources), rest);
+    }
     let mut chosen = suites::choose(SUITES, arguments)?;
     let modes = modes(&chosen.others)?;
     let root = repository::root();
@@ -84,6 +90,23 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
         bail!("suites of Redis clients that failed: {}", failed.join(", "));
     }
     Ok(())
+}
+
+/// Redis's own programs, in both modes unless one is named.
+fn run_own(sources: &Path, arguments: &[String]) -> Result<()> {
+    if !process::exists("timeout") {
+        bail!("`timeout` was not found: install coreutils");
+    }
+    let (named, parts) = match arguments {
+        [option, mode, parts @ ..] if option == "--mode" => {
+            (&[option.clone(), mode.clone()][..], parts)
+        }
+        parts => (&[][..], parts),
+    };
+    let modes = modes(named)?;
+    modes
+        .into_iter()
+        .try_for_each(|mode| redis_own::run(sources, mode, parts))
 }
 
 /// `--mode memory` or `--mode durable`; both without it.

@@ -140,8 +140,8 @@ impl Shared {
         handle.wait()
     }
 
-    /// [`Shared::submit`], on this thread when nothing else is on its way. `done` neither blocks nor
-    /// waits for the writer or for a lock of its caller, so any thread may call it at any time.
+    /// [`Shared::submit`], on this thread when nothing else is on its way. `done` neither blocks
+    /// nor waits for the writer or for a lock of its caller, so any thread may call it.
     pub(super) fn write_then<T, E>(
         self: &Arc<Self>,
         operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
