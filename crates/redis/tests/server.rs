@@ -92,6 +92,44 @@ fn messages_reach_channels_and_patterns_on_both_protocols() {
     assert_eq!(sender.run("PUBLISH news again"), "0");
 }
 
+/// A single loop looks ahead for the keys of a pipeline; that must not show, however the bytes come.
+#[test]
+fn a_pipeline_is_answered_alike_with_one_loop_and_with_two() {
+    let mut bytes = Vec::new();
+    let count = 400;
+    for number in 0..count {
+        let key = format!("key:{}", number % 50);
+        let long = vec![b'v'; number * 7];
+        let command: &[&[u8]] = match number % 9 {
+            0 | 1 => &[b"SET", key.as_bytes(), &long],
+            2 => &[b"APPEND", key.as_bytes(), b"more"],
+            3 => &[b"STRLEN", key.as_bytes()],
+            4 => &[b"HSET", key.as_bytes(), b"f", b"v"],
+            5 => &[b"DEL", key.as_bytes(), b"key:7"],
+            6 => &[b"SELECT", if number % 2 == 0 { b"0" } else { b"1" }],
+            7 => &[b"NONE", key.as_bytes()],
+            _ => {
+                bytes.extend_from_slice(format!("GET {key}\r\n").as_bytes());
+                continue;
+            }
+        };
+        bytes.extend_from_slice(&support::framed(command));
+    }
+    let mut told = Vec::new();
+    for (threads, piece) in [(2, bytes.len()), (1, bytes.len()), (1, 5_003), (1, 131)] {
+        let mut config = config();
+        config.threads = threads;
+        let server = start(&config);
+        let mut client = Client::connect(&server);
+        for piece in bytes.chunks(piece) {
+            client.send_bytes(piece);
+        }
+        let replies: Vec<String> = (0..count).map(|_| client.reply()).collect();
+        told.push(replies);
+        assert_eq!(told.first(), told.last(), "pieces of {piece} bytes");
+    }
+}
+
 /// As in Redis: what tells of subscriptions is a message, not a reply.
 #[test]
 fn subscriptions_are_told_of_with_replies_turned_off() {

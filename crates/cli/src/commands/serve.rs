@@ -89,10 +89,10 @@ struct RedisArguments {
     /// memory only.
     #[arg(long, value_name = "DIR", requires = "redis")]
     redis_data: Option<PathBuf>,
-    /// Event loops.
-    #[arg(long, value_name = "N", requires = "redis", default_value_t = 2,
+    /// Event loops: 2, or 1 on a machine with fewer than four cores, unless said otherwise.
+    #[arg(long, value_name = "N", requires = "redis",
           value_parser = clap::value_parser!(u8).range(1..=16))]
-    redis_threads: u8,
+    redis_threads: Option<u8>,
 }
 
 fn bytes(text: &str) -> Result<usize, String> {
@@ -118,7 +118,9 @@ fn start_redis(
     config.memory_bytes = arguments.redis_memory.unwrap_or(0);
     config.policy = arguments.redis_policy.unwrap_or_default();
     config.data.clone_from(&arguments.redis_data);
-    config.threads = usize::from(arguments.redis_threads);
+    if let Some(threads) = arguments.redis_threads {
+        config.threads = usize::from(threads);
+    }
     let server = RedisServer::start_on(&config, Arc::clone(disk))?;
     let keys = match &arguments.redis_data {
         None => "keys in memory only".to_owned(),

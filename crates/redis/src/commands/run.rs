@@ -34,6 +34,11 @@ impl<'s> Batch<'s> {
         }
     }
 
+    /// Lets go of the space, which others may want alone.
+    pub(crate) fn release(&mut self) {
+        self.space = None;
+    }
+
     /// Runs a command; its reply goes into `out`.
     #[inline]
     pub(crate) fn run(&mut self, args: &[&[u8]], session: &mut Session, out: &mut Out) {

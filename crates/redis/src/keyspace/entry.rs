@@ -79,6 +79,12 @@ impl Entry {
         &self.blob[layout.key..layout.value]
     }
 
+    /// The byte in front of the key.
+    #[inline]
+    pub(super) fn first_byte(&self) -> u8 {
+        self.blob[0]
+    }
+
     /// Unix milliseconds at which the key ends.
     #[inline]
     pub(crate) fn expiry(&self) -> Option<u64> {

@@ -15,6 +15,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
+
 use crate::durable::Change;
 
 pub(crate) use entry::{Entry, SHORT_STRING_BYTES_MAX};
@@ -28,6 +30,9 @@ const SHARD_BITS: u32 = SHARD_COUNT.trailing_zeros();
 /// The bits of a hash that choose the shard: neither the lowest nor the highest, which the tables
 /// use themselves.
 const SHARD_SHIFT: u32 = 32;
+
+/// Keys that [`Space::warm`] takes at a time.
+pub(crate) const WARMED_AT_ONCE: usize = 32;
 
 /// A key of a database, with its hash.
 #[derive(Clone, Copy, Debug)]
@@ -117,6 +122,19 @@ impl Space {
         self.shards
             .iter_mut()
             .map(|shard| shard.get_mut().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Brings the entries of keys into the caches of the processor, all at once: commands that meet
+    /// them one by one would wait for main memory twice each, for the place in the table and for
+    /// what it points at. Without locks between them, as here, the processor waits for many at a
+    /// time.
+    pub(crate) fn warm(&mut self, database: u16, hashes: &[u64]) {
+        let place = |&hash: &u64| (hash, self.shard(hash).place_about(database, hash));
+        let places: SmallVec<[_; WARMED_AT_ONCE]> = hashes.iter().map(place).collect();
+        let seen = places.iter().fold(0, |seen, &(hash, place)| {
+            seen ^ self.shard(hash).touch(database, place)
+        });
+        std::hint::black_box(seen);
     }
 
     /// Keys of a database.

@@ -185,6 +185,22 @@ impl Shard {
         Some(bucket)
     }
 
+    /// Where an entry of that hash most likely lies, without a look at its key.
+    #[inline]
+    pub(super) fn place_about(&mut self, database: u16, hash: u64) -> Option<usize> {
+        let table = self.tables.get(usize::from(database))?;
+        // Any entry with the same bits of the hash: to compare keys would be to wait for them.
+        table.entries.find_bucket_index(hash, |_| true)
+    }
+
+    /// A byte of the entry there, whichever it is.
+    #[inline]
+    pub(super) fn touch(&mut self, database: u16, place: Option<usize>) -> u8 {
+        let table = self.tables.get(usize::from(database));
+        let entry = table.and_then(|table| table.entries.get_bucket(place?));
+        entry.map_or(0, Entry::first_byte)
+    }
+
     /// The string of a key.
     ///
     /// # Errors

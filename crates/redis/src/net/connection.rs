@@ -11,10 +11,12 @@ use std::io::{self, Read, Write};
 use std::sync::atomic::Ordering;
 
 use mio::net::TcpStream;
+use smallvec::SmallVec;
 
 use super::inbox::Message;
 use crate::commands::Batch;
-use crate::resp::{Out, RequestParser};
+use crate::keyspace::WARMED_AT_ONCE;
+use crate::resp::{Out, ParserLimits, RequestParser};
 use crate::session::Session;
 use crate::shared::Shared;
 
@@ -22,6 +24,9 @@ use crate::shared::Shared;
 const OUTPUT_PAUSE_BYTES: usize = 1 << 20;
 /// A buffer that grew beyond this is given back when it is empty: thousands may be connected.
 const KEPT_BYTES: usize = 4 << 10;
+/// From this length of what came on, the keys of its commands are brought near before they are
+/// run. Only where no other loop wants the space, which is held alone for it.
+const WARMED_BYTES_MIN: usize = 128;
 /// Reads of one connection before others have their turn.
 const READS_AT_ONCE: usize = 16;
 
@@ -255,8 +260,15 @@ impl Connection {
         out.begin(self.session.is_resp3, shared.settings.reply_bytes_max());
         let mut batch = Batch::new(shared);
         let mut at = 0;
+        let is_warming = shared.thread_count() == 1 && input.len() >= WARMED_BYTES_MIN;
+        let mut warm_to = if is_warming { 0 } else { input.len() };
         self.has_commands = false;
         while at < input.len() {
+            // A command that comes in pieces would be read from its start each time.
+            if at >= warm_to && !self.parser.is_within_command() {
+                batch.release();
+                warm_to = at + self.warm(&input[at..], &limits, shared);
+            }
             let was_authenticated = self.session.is_authenticated;
             match self.parser.read(&input[at..], &limits) {
                 Ok(Some(len)) => {
@@ -293,6 +305,31 @@ impl Connection {
             info.last_used.store(shared.now(), Ordering::Relaxed);
             self.session.note();
         }
+        at
+    }
+
+    /// Brings the keys of the next commands near, as far as their first arguments are keys; gives
+    /// the length of these commands.
+    fn warm(&self, input: &[u8], limits: &ParserLimits, shared: &Shared) -> usize {
+        let mut space = shared.write_space();
+        let mut hashes: SmallVec<[u64; WARMED_AT_ONCE]> = SmallVec::new();
+        let mut at = 0;
+        let mut parser = RequestParser::default();
+        while hashes.len() < WARMED_AT_ONCE && at < input.len() {
+            match parser.read(&input[at..], limits) {
+                Ok(Some(len)) => {
+                    if let Some(key) = parser.argument(&input[at..], 1) {
+                        hashes.push(space.key(0, key).hash);
+                    }
+                    at += len;
+                }
+                _ => {
+                    at = input.len();
+                    break;
+                }
+            }
+        }
+        space.warm(self.session.database, &hashes);
         at
     }
 

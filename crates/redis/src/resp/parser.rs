@@ -152,6 +152,22 @@ impl RequestParser {
         self.ranges.iter().map(slice).collect()
     }
 
+    /// One of these arguments, without a list of all.
+    #[inline]
+    #[must_use]
+    pub fn argument<'a>(&'a self, input: &'a [u8], position: usize) -> Option<&'a [u8]> {
+        let source = if self.is_inline { &self.inline } else { input };
+        let &(start, end) = self.ranges.get(position)?;
+        source.get(start as usize..end as usize)
+    }
+
+    /// Whether a part of a command was read: [`RequestParser::read`] goes on behind it.
+    #[inline]
+    #[must_use]
+    pub fn is_within_command(&self) -> bool {
+        self.missing.is_some() && !self.is_complete
+    }
+
     /// Bytes that the command needs at least beyond those seen; a hint for the buffer.
     #[must_use]
     pub fn bytes_wanted(&self, seen: usize) -> usize {

@@ -11,9 +11,10 @@ use jackdaw_redis::{RedisConfig, RedisServer};
 /// Longest wait for a reply.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A configuration on a free port of loopback.
+/// A configuration on a free port of loopback, with two loops on any machine.
 pub(crate) fn config() -> RedisConfig {
     let mut config = RedisConfig::default();
+    config.threads = 2;
     config.listen = SocketAddr::from(([127, 0, 0, 1], 0));
     config
 }
@@ -23,7 +24,7 @@ pub(crate) fn start(config: &RedisConfig) -> RedisServer {
 }
 
 /// A command as bytes.
-fn framed(words: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn framed(words: &[&[u8]]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
         bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
