@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::auth::{Attempts, Gate, Guard, Principal, SecurityError};
 use crate::config::ServerConfig;
-use crate::http::{Admission, BodyMemory, QuickReads, Tls};
+use crate::http::{Admission, BodyMemory, QuickReads, Tls, WritesInPlace};
 use crate::live::Live;
 use crate::router::Router;
 use crate::routes::{self, Operations, Row};
@@ -53,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) signals: Signals,
     /// Feeds that read changes at a time; see [`FEED_READS_OF_PROCESSOR`].
     pub(crate) feed_reads: Semaphore,
+    pub(crate) writes_in_place: WritesInPlace,
     /// Beats every `heartbeat` for all who keep a quiet connection alive: one timer for everybody.
     pub(crate) pulse: watch::Sender<u64>,
     pub(crate) operations: Operations,
@@ -104,6 +105,7 @@ impl Shared {
             live: Live::default(),
             signals: Signals::default(),
             feed_reads: Semaphore::new(FEED_READS_OF_PROCESSOR * processors),
+            writes_in_place: WritesInPlace::default(),
             pulse: watch::Sender::new(0),
             operations: Operations::default(),
             desk: Arc::default(),

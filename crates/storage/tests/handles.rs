@@ -115,6 +115,38 @@ fn callbacks_are_called_without_locks() {
     assert_eq!(keys(&environment), ["a", "b"]);
 }
 
+#[test]
+fn operations_behind_a_running_one_are_told() {
+    for waiting in [1, 2, 7, 8, 9, 40] {
+        let environment = open(&SimVfs::new(6));
+        assert!(environment.is_idle());
+        let (entered, has_entered) = mpsc::channel();
+        let (leave, may_leave) = mpsc::channel::<()>();
+        let (sender, receiver) = mpsc::channel();
+        // Something is queued behind an operation that runs.
+        environment.submit_then(
+            move |transaction| {
+                entered.send(()).unwrap();
+                may_leave.recv().unwrap();
+                put(transaction, "first")
+            },
+            |outcome| outcome.unwrap(),
+        );
+        has_entered.recv().unwrap();
+        assert!(!environment.is_idle());
+        for slot in 0..waiting {
+            let sender = sender.clone();
+            environment.submit_notifying(
+                move |transaction| put(transaction, &format!("k{slot}")),
+                move |outcome| sender.send(outcome.is_ok()).unwrap(),
+            );
+        }
+        leave.send(()).unwrap();
+        drop(sender);
+        assert_eq!(receiver.iter().filter(|&stored| stored).count(), waiting);
+    }
+}
+
 /// The callback waits for the writer, which holds a batch that nobody else can get written.
 #[test]
 fn callback_may_become_the_writer_while_a_batch_is_open() {

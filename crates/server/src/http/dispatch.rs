@@ -12,11 +12,13 @@
 //! - A handler that panics costs its request a 500 and nothing else.
 
 use std::borrow::Cow;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -76,6 +78,9 @@ pub(crate) enum Handler {
     Quick(Quick),
     /// Waits for something else without holding a thread.
     Waiting(fn(Arc<Call>) -> Pending),
+    /// As `Waiting`, on the connection's own task, with which it ends when the client goes away: for
+    /// handlers that have nothing left to do once a change was handed to the database.
+    Direct(fn(Arc<Call>) -> Pending),
     /// As `Waiting`, with a body of any length that is read while it arrives.
     Feeding(fn(Arc<Call>, Feed) -> Pending),
 }
@@ -554,7 +559,20 @@ async fn run(row: Row, call: Arc<Call>) -> Outcome {
         Handler::Waiting(handle) => tokio::spawn(handle(call))
             .await
             .unwrap_or_else(|_| Err(panicked())),
+        Handler::Direct(handle) => match catch_unwind(AssertUnwindSafe(|| handle(call))) {
+            Ok(pending) => confined(pending).await,
+            Err(_) => Err(panicked()),
+        },
     }
+}
+
+/// The outcome of a handler on this task, also when it panics.
+async fn confined(mut pending: Pending) -> Outcome {
+    poll_fn(|context| {
+        let polled = AssertUnwindSafe(|| pending.as_mut().poll(context));
+        catch_unwind(polled).unwrap_or_else(|_| Poll::Ready(Err(panicked())))
+    })
+    .await
 }
 
 /// Answers on this task, if that is sure to be short.
@@ -673,6 +691,22 @@ mod tests {
         };
         assert_eq!(of(Version::HTTP_11), 0);
         assert_eq!(of(Version::HTTP_2), 1 + 99 + HEADER_BYTES);
+    }
+
+    #[test]
+    fn a_panic_of_a_handler_on_this_task_is_an_answer() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let pending: Pending = Box::pin(async {
+            tokio::task::yield_now().await;
+            panic!("on purpose")
+        });
+        let outcome = runtime.block_on(confined(pending));
+        assert_eq!(
+            outcome.err().map(|error| error.kind),
+            Some(kind::UNEXPECTED)
+        );
     }
 
     #[test]

@@ -289,7 +289,7 @@ async fn store_as(
             content,
         },
     };
-    let results = writing::submit(database, vec![command]).await?;
+    let results = writing::write(call, database, vec![command]).await?;
     let Some(CommandResult::Attachment {
         attachment: Some(stored),
         ..
@@ -440,7 +440,7 @@ pub(super) fn delete(call: Arc<Call>) -> Pending {
             expected: call.unquoted(&IF_MATCH).map(str::to_owned),
             change: AttachmentChange::Delete,
         };
-        writing::submit(&database, vec![command]).await?;
+        writing::write(&call, &database, vec![command]).await?;
         Ok(Reply::empty(StatusCode::NO_CONTENT))
     })
 }

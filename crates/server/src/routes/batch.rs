@@ -44,7 +44,7 @@ pub(super) fn bulk_docs(call: Arc<Call>) -> Pending {
             return Ok(reply(&[], None));
         }
         let (index, results) = match cluster_wide {
-            None => (None, writing::submit(&database, commands).await?),
+            None => (None, writing::write(&call, &database, commands).await?),
             Some(guarded) => {
                 let done = writing::submit_cluster_wide(&database, commands, guarded).await?;
                 (Some(done.0), done.1)

@@ -93,7 +93,7 @@ pub(super) fn post(call: Arc<Call>) -> Pending {
         let (commands, is_full) = writing::prepare(&call, read_batch).await?;
         let results = match commands.is_empty() {
             true => Vec::new(),
-            false => writing::submit(&database, commands).await?,
+            false => writing::write(&call, &database, commands).await?,
         };
         let nodes = is_full.then(|| database.id());
         let mut body = Vec::new();

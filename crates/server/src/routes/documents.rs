@@ -463,7 +463,7 @@ pub(super) fn put(call: Arc<Call>) -> Pending {
     Box::pin(async move {
         let database = super::database_soon(&call).await?;
         let command = writing::prepare(&call, read_put).await?;
-        let results = writing::submit(&database, vec![command]).await?;
+        let results = writing::write(&call, &database, vec![command]).await?;
         let Some(CommandResult::Put {
             id, change_vector, ..
         }) = results.into_iter().next()
@@ -502,7 +502,7 @@ pub(super) fn delete(call: Arc<Call>) -> Pending {
             id: required_id(&call)?,
             expected,
         };
-        writing::submit(&database, vec![command]).await?;
+        writing::write(&call, &database, vec![command]).await?;
         Ok(Reply::empty(StatusCode::NO_CONTENT))
     })
 }

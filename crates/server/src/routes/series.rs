@@ -415,7 +415,7 @@ pub(super) fn post(call: Arc<Call>) -> Pending {
             read_change(id, body)
         })
         .await?;
-        writing::submit(&database, vec![command]).await?;
+        writing::write(&call, &database, vec![command]).await?;
         Ok(Reply::empty(StatusCode::NO_CONTENT))
     })
 }

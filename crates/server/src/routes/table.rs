@@ -164,15 +164,15 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Read Json Data Unaudited "Documents by many ids";
     Head "/databases/*/docs" Blocking(documents::head)
         ValidUser Read NoBody Data Unaudited "Whether a document exists";
-    Put "/databases/*/docs" Waiting(documents::put)
+    Put "/databases/*/docs" Direct(documents::put)
         ValidUser Write Json Data Unaudited "Stores a document";
-    Delete "/databases/*/docs" Waiting(documents::delete)
+    Delete "/databases/*/docs" Direct(documents::delete)
         ValidUser Write NoBody Data Unaudited "Deletes a document";
-    Patch "/databases/*/docs" Waiting(patches::script)
+    Patch "/databases/*/docs" Direct(patches::script)
         ValidUser Write Json Data Unaudited "Changes a document by a script";
-    Patch "/databases/*/json-patch" Waiting(patches::json)
+    Patch "/databases/*/json-patch" Direct(patches::json)
         ValidUser Write Json Data Unaudited "Changes a document by JSON Patch";
-    Post "/databases/*/bulk_docs" Waiting(batch::bulk_docs)
+    Post "/databases/*/bulk_docs" Direct(batch::bulk_docs)
         ValidUser Write Json Data Unaudited "Several changes at once";
     Get "/databases/*/hilo/next" Blocking(hilo::next)
         ValidUser Write NoBody Data Unaudited "A range of numbers for ids";
@@ -196,7 +196,7 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Write NoBody Data Unaudited "Ends an operation";
     Get "/databases/*/streams/docs" Streaming(streams::documents)
         ValidUser Read NoBody Data Unaudited "All documents, as a stream";
-    Post "/databases/*/multi_get" Waiting(multi_get::run)
+    Post "/databases/*/multi_get" Direct(multi_get::run)
         ValidUser Read Json Data Unaudited "Several requests in one";
     Post "/databases/*/bulk_insert" Feeding(bulk_insert::run)
         ValidUser Write Endless Data Unaudited "Documents without end";
@@ -264,7 +264,7 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Write NoBody Data Unaudited "Takes an identity's next number";
     Get "/databases/*/counters" Blocking(counters::get)
         ValidUser Read NoBody Data Unaudited "Counters of a document";
-    Post "/databases/*/counters" Waiting(counters::post)
+    Post "/databases/*/counters" Direct(counters::post)
         ValidUser Write Json Data Unaudited "Changes counters";
     Get "/databases/*/cmpxchg" Blocking(compare_exchange::get)
         ValidUser Read NoBody Data Unaudited "Values of compare-exchange";
@@ -294,7 +294,7 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Read NoBody Data Unaudited "Several ranges of time series";
     Get "/databases/*/timeseries/stats" Blocking(series::statistics)
         ValidUser Read NoBody Data Unaudited "Time series of a document";
-    Post "/databases/*/timeseries" Waiting(series::post)
+    Post "/databases/*/timeseries" Direct(series::post)
         ValidUser Write Json Data Unaudited "Changes a time series";
     Get "/databases/*/attachments" Streaming(attachments::get)
         ValidUser Read NoBody Data Unaudited "An attachment";
@@ -304,7 +304,7 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Read Json Data Unaudited "An attachment of a document or a revision";
     Put "/databases/*/attachments" Feeding(attachments::put)
         ValidUser Write Attachment Data Unaudited "Stores an attachment";
-    Delete "/databases/*/attachments" Waiting(attachments::delete)
+    Delete "/databases/*/attachments" Direct(attachments::delete)
         ValidUser Write NoBody Data Unaudited "Deletes an attachment";
     Post "/databases/*/attachments/bulk" Streaming(attachments::bulk)
         ValidUser Read Json Data Unaudited "Several attachments";

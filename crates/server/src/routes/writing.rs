@@ -2,6 +2,8 @@
 //!
 //! Called by `documents` and `batch`. Small bodies are read on the connection's task; large ones on
 //! the blocking pool. The database answers on a thread of its own once the transaction is durable.
+//! A change that comes alone is made on the connection's own thread while durable writes are short:
+//! waking threads of the database and the task again would take longer.
 
 use std::sync::Arc;
 
@@ -30,6 +32,26 @@ pub(super) async fn prepare<T: Send + 'static>(
 }
 
 /// Carries out the commands as one transaction and waits until it is durable.
+pub(super) async fn write(
+    call: &Call,
+    database: &Database,
+    commands: Vec<Command>,
+) -> Result<Vec<CommandResult>, WireError> {
+    let turn = match database.is_idle() {
+        true => call.shared.writes_in_place.begin(),
+        false => None,
+    };
+    let Some(turn) = turn else {
+        return submit(database, commands).await;
+    };
+    let (done, outcome) = oneshot::channel();
+    database.write_batch(commands, move |outcome| drop(done.send(outcome)));
+    drop(turn);
+    let results = outcome.await.map_err(|_| lost())?;
+    results.map_err(|error| failure::write(&error))
+}
+
+/// As [`write`], always by the threads of the database: for changes that follow one another closely.
 pub(super) async fn submit(
     database: &Database,
     commands: Vec<Command>,

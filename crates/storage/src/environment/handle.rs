@@ -204,6 +204,26 @@ impl Environment {
         self.inner.shared.write_then(operation, done);
     }
 
+    /// [`Environment::submit_then`] for a `notify` that only hands the outcome on, to a channel or
+    /// to a task: it takes microseconds and waits for nothing, not for the writer either. Whichever
+    /// thread has made the operation durable calls it, which saves waking another one.
+    pub fn submit_notifying<T, E>(
+        &self,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
+        notify: impl FnOnce(Result<T, WriteError<E>>) + Send + 'static,
+    ) where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        self.inner.shared.submit_notifying(operation, notify);
+    }
+
+    /// Whether [`Environment::write_then`] would most likely run on this thread, and take less than
+    /// a millisecond as durable writes did lately.
+    pub fn is_idle(&self) -> bool {
+        self.inner.shared.is_idle_and_quick()
+    }
+
     /// The exclusive writer, on this thread. Waits while another one is active.
     ///
     /// # Errors

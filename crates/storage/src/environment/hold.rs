@@ -15,6 +15,8 @@ use std::time::Duration;
 const WRITE_NANOS_MIN: u64 = 20_000;
 /// A durable write that took longer was a stall, for which nobody should wait twice.
 const WRITE_NANOS_MAX: u64 = 10_000_000;
+/// Durable writes faster than this may be waited for by a thread that has other things to do.
+const QUICK_WRITE_NANOS: u64 = 1_000_000;
 /// Shortest wait for the next caller: waking a thread takes about as long.
 const PATIENCE_NANOS_MIN: u64 = 50_000;
 /// A bet that was lost this often in a row is made in one of `2 ^ this` batches.
@@ -62,6 +64,11 @@ impl ReturningCallers {
     /// Whether somebody else than one caller, who may be asking, is expected.
     pub(super) fn are_others_expected(&self) -> bool {
         self.expected > 1
+    }
+
+    /// Whether durable writes take less than a millisecond on average, as far as is known.
+    pub(super) fn are_writes_quick(&self) -> bool {
+        self.write_nanos < QUICK_WRITE_NANOS
     }
 
     /// A durable write took this long.

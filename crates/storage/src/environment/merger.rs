@@ -82,6 +82,20 @@ impl Shared {
         self.enqueue(Box::new(queued));
     }
 
+    /// [`Shared::submit`] with a `notify` that takes microseconds and waits for nothing: whichever
+    /// thread has made the operation durable calls it.
+    pub(super) fn submit_notifying<T, E>(
+        self: &Arc<Self>,
+        operation: impl FnOnce(&mut WriteTransaction) -> Result<T, E> + Send + 'static,
+        notify: impl FnOnce(Result<T, WriteError<E>>) + Send + 'static,
+    ) where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let queued = Operation::new(operation, notify, false, self.vfs.monotonic_nanos());
+        self.enqueue(Box::new(queued));
+    }
+
     fn enqueue(self: &Arc<Self>, queued: Box<dyn QueuedOperation>) {
         let mut state = lock(&self.merger.state);
         // An engine thread that waited here, in a callback, would wait for itself.
@@ -164,19 +178,30 @@ impl Shared {
         }
     }
 
-    /// The writer, when no operation waits, runs, is being written, or is expected.
-    fn take_idle_writer(&self) -> Option<WriterState> {
-        let mut state = lock(&self.merger.state);
-        let is_idle = !state.is_batch_open
+    /// Whether no operation waits, runs, is being written, or is expected, and durable writes were
+    /// quick lately.
+    pub(super) fn is_idle_and_quick(&self) -> bool {
+        let state = lock(&self.merger.state);
+        state.returning.are_writes_quick() && self.is_merger_idle(&state)
+    }
+
+    /// Whether no operation waits, runs, is being written, or is expected.
+    fn is_merger_idle(&self, state: &MergerState) -> bool {
+        !state.is_batch_open
             && !state.is_stopping
             && state.in_flight == 0
             && state.queue.is_empty()
             && !state.returning.are_others_expected()
             && !state.is_engine_thread()
             && self.has_room()
-            && self.is_pipeline_empty();
+            && self.is_pipeline_empty()
+    }
+
+    /// The writer, when nobody else needs it.
+    fn take_idle_writer(&self) -> Option<WriterState> {
+        let mut state = lock(&self.merger.state);
         // With the lock, nothing can be queued before this caller has the writer.
-        let writer = if is_idle {
+        let writer = if self.is_merger_idle(&state) {
             self.take_free_writer()
         } else {
             None
