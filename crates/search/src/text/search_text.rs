@@ -191,7 +191,9 @@ mod tests {
             ("\"alpha one\"", true, true),
             ("\"one alpha\"", false, false),
             ("\"one the second\"", true, true),
-            ("\"one second\"", false, false),
+            ("\"one second\"", true, true),
+            ("\"one of the second\"", true, true),
+            ("\"alpha second\"", false, false),
             ("two-three", true, true),
             ("three-two", false, false),
             ("al*", true, true),
@@ -230,12 +232,21 @@ mod tests {
         let options = FieldOptions::new(Analyzer::Standard);
         let mut terms = FieldTerms::new(options);
         terms.add("gamma one two");
+        let near = |terms: &FieldTerms, text: &str, slop| {
+            let near = TextQuery::near(text, slop, options);
+            near.unwrap().matches(terms)
+        };
         for text in ["gamma two", "gamma_two"] {
-            let near = |slop| {
-                let near = TextQuery::near(text, slop, options);
-                near.unwrap().matches(&terms)
-            };
-            assert_eq!((near(0), near(1)), (false, true), "{text}");
+            let found = (near(&terms, text, 0), near(&terms, text, 1));
+            assert_eq!(found, (false, true), "{text}");
         }
+        // Stop words keep nothing apart.
+        let mut terms = FieldTerms::new(options);
+        terms.add("the fox is quick");
+        assert!(near(&terms, "fox quick", 0));
+        assert_eq!(
+            (near(&terms, "quick fox", 1), near(&terms, "quick fox", 2)),
+            (false, true)
+        );
     }
 }
