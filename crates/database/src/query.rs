@@ -60,6 +60,8 @@ pub struct QueryRequest<'q> {
     /// Asks the documents of the named snapshot instead of those of now. Indexes know only now: the
     /// query looks at every document of its collection, and may not name an index.
     pub snapshot: Option<&'q str>,
+    /// Gives time series inside rows a `@metadata` of their own, by which clients know them.
+    pub marks_series: bool,
     /// Raised by the caller to stop the query.
     pub interrupt: Option<&'q AtomicBool>,
     /// Most memory for sorting and `distinct`; 256 MiB when absent.
@@ -270,6 +272,7 @@ fn answer(
             .unwrap_or(defaults.memory_bytes_max),
         random_seed: started,
         costs: wanted.costs(),
+        marks_series: request.marks_series,
     };
     let bound = bound.expand(&source, &options)?;
     let plan = wanted.measured("choose a plan", || plan(&bound, &source))?;

@@ -4,15 +4,15 @@
 //! projection then see the groups as documents. Groups are made anew for each query, from every
 //! document of the scope, so they are never stale and cost time in proportion.
 //!
-//! A group is a document without id. Its fields are named as the paths are written. Left out are
-//! documents whose keys are all null, and those whose list to group by is empty.
+//! A group is a document without id. Its fields are named as the paths are written. What is null, or
+//! not there, is in the group of null; documents whose list to group by is empty are left out.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use jackdaw_base::time::UnixTicks;
-use jackdaw_document::{DocumentBuf, Limits, Value, write_array, write_object};
+use jackdaw_document::{ArrayWriter, DocumentBuf, Limits, Value, write_array, write_object};
 
 use crate::error::{BoxError, QueryError};
 use crate::execute::ExecuteOptions;
@@ -97,20 +97,6 @@ impl Grouping {
         each_of(key).map(|at| &key.parts()[..at])
     }
 
-    /// Whether a document, or an element of the array that is grouped, has null for every key. What
-    /// does not have the field at all is something else: it is in the group of null.
-    fn is_null(&self, document: &StoredDocument<'_>, element: Option<Value<'_>>) -> bool {
-        let mut keys = self.keys.iter().zip(&self.contents);
-        keys.all(|(path, is_content)| {
-            let found = match (each_of(path), element) {
-                (Some(at), Some(element)) if !is_content => find(element, &path.parts()[at + 1..]),
-                _ if path.metadata_parts().is_some() => return false,
-                _ => find(document.body.root(), path.parts()),
-            };
-            matches!(found, Found::One(Value::Null))
-        })
-    }
-
     /// The groups of `scope`, in the order in which their first documents changed.
     pub(crate) fn groups<S: Source>(
         &self,
@@ -181,12 +167,8 @@ struct Groups<'g> {
 
 impl Groups<'_> {
     fn add(&mut self, document: &StoredDocument<'_>) -> Result<(), QueryError> {
-        let grouping = self.grouping;
-        let Some(prefix) = grouping.fanned_prefix() else {
-            return match grouping.is_null(document, None) {
-                true => Ok(()),
-                false => self.add_entry(document, None),
-            };
+        let Some(prefix) = self.grouping.fanned_prefix() else {
+            return self.add_entry(document, None);
         };
         let elements = match find(document.body.root(), prefix) {
             Found::One(Value::Array(elements)) => elements,
@@ -195,7 +177,6 @@ impl Groups<'_> {
         };
         elements
             .iter()
-            .filter(|element| !grouping.is_null(document, Some(*element)))
             .try_for_each(|element| self.add_entry(document, Some(element)))
     }
 
@@ -278,9 +259,23 @@ fn write_content(root: Value<'_>, parts: &[PathPart], json: &mut Vec<u8>) {
     match find(root, parts) {
         Found::Nothing => json.extend_from_slice(b"null"),
         Found::One(value) => value.write_json(json),
-        Found::Many => write_array(json, |list| {
-            for_each(root, parts, &mut |value| list.value(value));
-        }),
+        Found::Many => write_array(json, |list| push_each(root, parts, list)),
+    }
+}
+
+/// The values of a path that fans out; an element without the property counts as null.
+fn push_each(root: Value<'_>, parts: &[PathPart], list: &mut ArrayWriter<'_>) {
+    let each = parts.iter().position(|part| *part == PathPart::Each);
+    let elements = each.map(|at| (find(root, &parts[..at]), &parts[at + 1..]));
+    let Some((Found::One(Value::Array(elements)), rest)) = elements else {
+        return for_each(root, parts, &mut |value| list.value(value));
+    };
+    for element in elements.iter() {
+        match find(element, rest) {
+            Found::Nothing => list.value(Value::Null),
+            Found::One(value) => list.value(value),
+            Found::Many => push_each(element, rest, list),
+        }
     }
 }
 

@@ -55,7 +55,7 @@ pub use parameters::Parameters;
 pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, PlaceTest, Predicate, TermsTest, Test, Written};
 pub use project::{ProjectionBehavior, write_document};
-pub use series::Period;
+pub use series::{Period, parse_time};
 pub use source::{
     ChangeVector, ColumnAccess, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope,
     SeriesEntry, Source, StoredDocument,

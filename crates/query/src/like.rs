@@ -299,7 +299,7 @@ impl Like {
     ) -> Result<Vec<FieldTerms>, QueryError> {
         if let LikeOf::Document(document) = &self.of {
             let mut terms = FieldTerms::new(field.options());
-            add_values(document.root().get(field.path.as_str()), &mut terms);
+            add_texts(document.root(), &mut terms);
             return Ok(vec![terms]);
         }
         let mut all = Vec::new();
@@ -328,15 +328,13 @@ impl Like {
     }
 }
 
-fn add_values(value: Option<Value<'_>>, terms: &mut FieldTerms) {
+/// All texts of a document that is not stored, whatever its members are called: it was not mapped,
+/// so each field may be about any of them. Documents are nested no deeper than their limit.
+fn add_texts(value: Value<'_>, terms: &mut FieldTerms) {
     match value {
-        Some(Value::String(text)) => terms.add(text),
-        Some(Value::Array(array)) => {
-            array
-                .iter()
-                .for_each(|value| add_values(Some(value), terms));
-        }
-        Some(Value::Null) | None => {}
-        Some(other) => terms.add(&other.to_json()),
+        Value::String(text) => terms.add(text),
+        Value::Array(array) => array.iter().for_each(|value| add_texts(value, terms)),
+        Value::Object(object) => object.iter().for_each(|(_, value)| add_texts(value, terms)),
+        _ => {}
     }
 }

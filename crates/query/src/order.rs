@@ -243,13 +243,18 @@ pub(crate) fn random_rank(seed: u64, number: DocumentNumber) -> u64 {
 }
 
 /// Texts in which runs of digits compare as numbers: `a9` before `a10`. Digits come before
-/// everything else, a minus too, which is no part of a number here. Equal numbers with different
-/// zeros in front compare by their text, so that the order is total.
+/// everything else, a minus too, which is no part of a number here, so `-1` comes before `-2` and
+/// after `10`. A text without characters is no number either. Zeros in front count for nothing.
 fn compare_alphanumeric(a: &str, b: &str) -> Comparison {
+    if a.is_empty() || b.is_empty() {
+        let begins_with_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let digits_first = |text: &str| (!begins_with_digit(text), !text.is_empty());
+        return digits_first(a).cmp(&digits_first(b));
+    }
     let (mut rest_a, mut rest_b) = (a, b);
     loop {
         let (Some(first_a), Some(first_b)) = (rest_a.chars().next(), rest_b.chars().next()) else {
-            return rest_a.len().cmp(&rest_b.len()).then_with(|| a.cmp(b));
+            return rest_a.len().cmp(&rest_b.len());
         };
         if first_a.is_ascii_digit() && first_b.is_ascii_digit() {
             let (run_a, run_b) = (digit_run(rest_a), digit_run(rest_b));
@@ -284,39 +289,55 @@ mod tests {
 
     #[test]
     fn digits_compare_as_numbers() {
-        let mut texts = [
-            "a10",
-            "a9",
-            "b",
-            "a",
-            "a09b",
-            "a9a",
+        let expected = [
+            "0",
+            "1",
+            "1-2",
+            "1-10",
+            "1.5",
+            "1.10",
+            "1e3",
+            "2",
             "10",
-            "9",
             "",
+            " -1",
+            "+1",
+            "+2",
+            "-",
+            "-0",
+            "-1",
+            "-1.5",
+            "-1.10",
+            "-2",
+            "-10",
+            "--1",
+            "-.5",
+            "-a",
+            ".5",
+            "_1",
+            "a",
+            "a9",
             "a9.5",
-            "-3",
-            "a-1",
+            "a9a",
+            "a09b",
+            "a10",
             "a99999999999999999999",
+            "a -1",
+            "a -2",
+            "a-1",
+            "a-2",
+            "a-10",
+            "b",
+            "x-1y",
+            "x-1z",
+            "\u{e9}1",
         ];
+        let mut texts = expected;
+        texts.reverse();
         texts.sort_by(|a, b| compare_alphanumeric(a, b));
-        assert_eq!(
-            texts,
-            [
-                "",
-                "9",
-                "10",
-                "-3",
-                "a",
-                "a9",
-                "a9.5",
-                "a9a",
-                "a09b",
-                "a10",
-                "a99999999999999999999",
-                "a-1",
-                "b"
-            ]
-        );
+        assert_eq!(texts, expected);
+        for equal in [["1", "01"], ["-01", "-1"], ["a001b", "a1b"]] {
+            assert_eq!(compare_alphanumeric(equal[0], equal[1]), Comparison::Equal);
+        }
     }
 }

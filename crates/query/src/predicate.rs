@@ -166,6 +166,11 @@ impl TermsTest {
         })
     }
 
+    /// Whether it is a term of `moreLikeThis`.
+    pub(crate) fn is_like(&self) -> bool {
+        matches!(self.written, Written::Like(_))
+    }
+
     /// The condition for a field with `options`: a named index may analyze in another way than was
     /// known when the query was bound.
     pub(crate) fn query(&self, options: FieldOptions) -> Cow<'_, TextQuery> {

@@ -311,6 +311,9 @@ fn push_fields(
                 if let Some(answer) = made.series.get(*slot) {
                     answer.push(object);
                 }
+                if made.marks_series {
+                    object.object(METADATA, |_| {});
+                }
             }),
             OutputSource::Id => row.string(&output.name, document.id),
             OutputSource::Json(json) => row.raw(&output.name, json),

@@ -65,6 +65,8 @@ pub(crate) struct Made<'s> {
     pub(crate) value: Option<DocumentBuf>,
     /// One for each time series of the query.
     pub(crate) series: Vec<SeriesAnswer>,
+    /// Whether time series inside rows have metadata: [`ExecuteOptions::marks_series`].
+    pub(crate) marks_series: bool,
 }
 
 /// The documents of one item of `load`.
@@ -160,6 +162,7 @@ impl Scripted {
             loaded,
             value,
             series,
+            marks_series: options.marks_series,
         })
     }
 

@@ -52,6 +52,8 @@ pub struct ExecuteOptions<'a> {
     pub random_seed: u64,
     /// Takes notes of what each step costs.
     pub costs: Option<&'a Costs<'a>>,
+    /// Gives time series inside rows a `@metadata` of their own, by which clients know them.
+    pub marks_series: bool,
 }
 
 impl Default for ExecuteOptions<'_> {
@@ -62,6 +64,7 @@ impl Default for ExecuteOptions<'_> {
             memory_bytes_max: 256 * 1024 * 1024,
             random_seed: 0,
             costs: None,
+            marks_series: false,
         }
     }
 }

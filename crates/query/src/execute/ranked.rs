@@ -81,7 +81,9 @@ pub(super) fn stream<S: Source>(
 /// A condition on words of one field, and what its scores are multiplied by.
 fn words_of(predicate: &Predicate, factor: f64) -> Option<(&IndexField, &TermsTest, f64)> {
     match predicate {
-        Predicate::Test(Field::Values(field), Test::Terms(test)) => Some((field, test, factor)),
+        Predicate::Test(Field::Values(field), Test::Terms(test)) if !test.is_like() => {
+            Some((field, test, factor))
+        }
         Predicate::Boost(inner, boost) => words_of(inner, factor * boost),
         _ => None,
     }

@@ -6,9 +6,10 @@
 //!
 //! Invariants:
 //! - The score of a match is the sum over the tests it passes, outside `not`: what the index says
-//!   of terms (see `search::reader::score`), the idf of a value for equality, how near the nearest
-//!   vector is for a search for vectors, 1 for other tests; each times the boosts around it. Inside
-//!   `or`, the parts of an `and` count where all of it holds.
+//!   of terms (see `search::reader::score`), the idf of a value for equality and of a term of
+//!   `moreLikeThis`, how near the nearest vector is for a search for vectors, 1 for other tests;
+//!   each times the boosts around it. Inside `or`, the parts of an `and` count where all of it
+//!   holds.
 //!
 //! Threads: one.
 
@@ -228,7 +229,7 @@ impl<S: Source> Scoring<'_, S> {
                 }
                 Ok(())
             }
-            Predicate::Test(Field::Values(field), Test::Terms(test)) => {
+            Predicate::Test(Field::Values(field), Test::Terms(test)) if !test.is_like() => {
                 self.add_terms_test(field, test, within, factor)
             }
             Predicate::Test(Field::Values(field), test) => {
@@ -313,7 +314,8 @@ impl<S: Source> Scoring<'_, S> {
         Ok(())
     }
 
-    /// Tests of whole values: rare ones tell more, when they are equalities.
+    /// Tests of whole values, and terms of `moreLikeThis`: rare ones tell more, when they are
+    /// equalities.
     fn add_test(
         &mut self,
         predicate: &Predicate,
@@ -343,8 +345,13 @@ impl<S: Source> Scoring<'_, S> {
         };
         total += changed.len();
         let passing = passing.or(&changed.and(&within.memory));
-        let weight = match test {
-            Test::Text(_) | Test::Number(_) | Test::Null => {
+        let is_rare_telling = match test {
+            Test::Text(_) | Test::Number(_) | Test::Null => true,
+            Test::Terms(test) => test.is_like(),
+            _ => false,
+        };
+        let weight = match is_rare_telling {
+            true => {
                 let main = self.main.map_or(0, |reader| reader.entry_count());
                 let stale = match self.main {
                     Some(reader) => reader.all()?.and(self.stale).len(),
@@ -353,7 +360,7 @@ impl<S: Source> Scoring<'_, S> {
                 let memory = self.memory.map_or(0, |reader| reader.entry_count());
                 idf(main - stale + memory, total)
             }
-            _ => 1.0,
+            false => 1.0,
         };
         self.scores.add_all(&passing, factor * weight);
         Ok(())

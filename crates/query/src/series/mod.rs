@@ -140,7 +140,10 @@ impl SeriesAnswer {
 
 /// Reads a time as queries of time series have it, also a year, month, day or minute alone;
 /// milliseconds since 1970.
-pub(crate) fn parse_time(text: &str) -> Result<i64, QueryError> {
+///
+/// # Errors
+/// The text is no time; the message tells which forms are.
+pub fn parse_time(text: &str) -> Result<i64, QueryError> {
     let whole = match text.len() {
         4 => format!("{text}-01-01T00:00:00"),
         7 => format!("{text}-01T00:00:00"),

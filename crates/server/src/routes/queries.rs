@@ -36,8 +36,10 @@ pub(super) fn run(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let known_etag = call
         .unquoted(&IF_NONE_MATCH)
         .and_then(|etag| etag.parse().ok());
+    let names_series = query.flag("addTimeSeriesNames");
     let request = QueryRequest {
         known_etag,
+        marks_series: names_series,
         interrupt: Some(&call.abandoned),
         ..asked.request()
     };
@@ -62,7 +64,7 @@ pub(super) fn run(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
             out.buffer.extend_from_slice(&includes);
             out.buffer.extend_from_slice(b"},");
             included.add_keys(&result.outcome.included_keys);
-            push_told(&mut out.buffer, &result, query.flag("addTimeSeriesNames"));
+            push_told(&mut out.buffer, &result, names_series);
             if !included.is_empty() {
                 // What is included goes before the brace that ends the answer.
                 out.buffer.pop();

@@ -51,7 +51,7 @@ fn keys_counts_and_sums_are_those_of_the_documents() {
         "from Cars group by G select G, count(), sum(F)",
         concat!(
             r#"[{"G":"x","Count":2,"F":11},{"G":"Y","Count":1,"F":2.5},"#,
-            r#"{"G":null,"Count":1,"F":7}]"#
+            r#"{"G":null,"Count":2,"F":7}]"#
         ),
     );
     check(
@@ -94,6 +94,50 @@ fn arrays_group_by_elements_or_by_content() {
 }
 
 #[test]
+fn nulls_and_what_is_missing_share_the_group_of_null() {
+    let mut database = TestDatabase::default();
+    for (id, body) in [
+        (
+            "c/1",
+            r#"{"L":[{"P":null},{"P":"p"},{},7],"G":null,"H":null}"#,
+        ),
+        ("c/2", r#"{"L":null,"G":null,"H":1}"#),
+        ("c/3", r#"{"L":[]}"#),
+    ] {
+        database.put(id, "Carts", body);
+    }
+    for (text, expected) in [
+        (
+            "group by L[].P select L[].P as P, count()",
+            r#"[{"P":null,"Count":4},{"P":"p","Count":1}]"#,
+        ),
+        (
+            "group by array(L[].P) select key() as K",
+            r#"[{"K":[null,"p",null,null]},{"K":null},{"K":[]}]"#,
+        ),
+        (
+            "group by G, H select H, count()",
+            r#"[{"H":null,"Count":2},{"H":1,"Count":1}]"#,
+        ),
+        (
+            "group by G where G = null select count()",
+            r#"[{"Count":3}]"#,
+        ),
+    ] {
+        let source = TestSource::without_index(&database);
+        let rows = run(&format!("from Carts {text}"), "{}", &source)
+            .unwrap()
+            .rows;
+        let metadata = r#","@metadata":{"@projection":true,"@change-vector":null}"#;
+        assert_eq!(
+            rows.root().to_json().replace(metadata, ""),
+            expected,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn conditions_order_and_scripts_see_groups() {
     check(
         "from Cars group by G where G = $p select count() as C",
@@ -109,7 +153,7 @@ fn conditions_order_and_scripts_see_groups() {
     );
     check(
         "from Cars group by G order by count() desc, G select G, count() as N",
-        r#"[{"G":"x","N":2},{"G":null,"N":1},{"G":"Y","N":1}]"#,
+        r#"[{"G":null,"N":2},{"G":"x","N":2},{"G":"Y","N":1}]"#,
     );
     check(
         "from Cars group by G order by Total desc select G, sum(F) as Total limit 2",

@@ -160,6 +160,10 @@ fn like_documents_share_telling_terms() {
     assert_eq!(ask(text, "{}").ids(), ["c/2", "c/5", "c/4"]);
     let text = "from index 'I' where moreLikeThis($d) and P < 200";
     assert_eq!(ask(text, r#"{"d":"{\"B\":\"SONY\"}"}"#).ids(), ["c/1"]);
+    // Members are called as in documents, not as in the index: all texts count for each field.
+    let deep = r#"{"d":"{\"Make\":[{\"Of\":\"SONY\",\"sony\":7}]}"}"#;
+    assert_eq!(ask(text, deep).ids(), ["c/1"]);
+    assert_eq!(ask(text, r#"{"d":"{\"sony\":\"x\"}"}"#).ids().len(), 0);
     let error = bound("from C where moreLikeThis(id() = 'c/1')", "{}").unwrap_err();
     assert!(
         error
