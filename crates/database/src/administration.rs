@@ -9,8 +9,11 @@ use crate::database::Database;
 use crate::error::{DatabaseError, ReadError};
 use crate::indexes::{
     DefinitionError, IndexDefinition, IndexInfo, IndexState, IndexStatus, IndexingError, LockMode,
-    Priority, PutIndexError, StaticDefinition,
+    Priority, PutIndexError, StaticDefinition, has_array,
 };
+
+/// A field called so has the term `true` where the field before the suffix has an array.
+const ARRAY_SUFFIX: &str = "_IsArray";
 
 /// Which indexes are meant when none is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +199,14 @@ impl Database {
             return Ok(Some(Vec::new()));
         };
         let Some(field) = reader.field(field) else {
-            return Ok(Some(Vec::new()));
+            let is_told = count > 0 && from.is_none_or(|from| "true" > from);
+            let has_array = match field.strip_suffix(ARRAY_SUFFIX) {
+                Some(name) if is_told => has_array(&pages, name)?,
+                _ => false,
+            };
+            return Ok(Some(
+                has_array.then(|| "true".to_owned()).into_iter().collect(),
+            ));
         };
         let walk = reader.terms(field, TermKind::Text, Direction::Ascending);
         let mut walk = walk.map_err(damaged)?;

@@ -83,7 +83,10 @@ pub use query::{QueryRequest, QueryResult};
 pub use revisions::{RevisionsConfiguration, RevisionsRule};
 pub use series_policies::{SeriesPolicies, SeriesPolicy, SeriesRules};
 pub use set::{DatabaseEntry, DatabaseSet};
-pub use snapshot::{CollectionInfo, DocumentRow, PrefixQuery, SeriesEntry, SeriesInfo, Snapshot};
+pub use snapshot::{
+    CollectionInfo, CollectionSizes, DocumentRow, Held, PrefixQuery, SeriesEntry, SeriesInfo,
+    Snapshot,
+};
 pub use subscriptions::{
     ArchivedDocuments, BatchLimits, BatchRange, BatchRead, BatchSink, Progress, Subscription,
     SubscriptionDefinition, SubscriptionItem, SubscriptionStart, SubscriptionUpdate,

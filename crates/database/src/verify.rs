@@ -86,6 +86,8 @@ pub(crate) fn verify(snapshot: &Snapshot, indexes: &Indexes) -> Result<DatabaseR
         let is_known = info.last_etag <= snapshot.last_etag();
         report.check(is_known, "the last etag of a collection", None);
     }
+    let owners = snapshot.counter_owner_count()? == snapshot.counted_owners()?;
+    report.check(owners, "the number of documents with counters", None);
     verify_tombstones(snapshot, &mut report)?;
     for index in indexes.all() {
         let outcome = verify_index(&index);

@@ -116,7 +116,13 @@
         append: (at, values, tag) => call('append', at, values, tag),
         // Without a time it is now.
         increment: (...parts) => call('increment', ...(parts.length > 1 ? parts : [null, ...parts])),
-        delete: (from, to) => call('delete', from, to),
+        // A time that is missing by mistake must not widen the range.
+        delete: (...range) => {
+          if (range.length !== 0 && (range.length !== 2 || range.some((time) => time == null))) {
+            throw new TypeError('delete() takes two times, delete(from, to), or none for all entries');
+          }
+          return call('delete', ...range);
+        },
         get: (from, to) => call('get', from, to),
         getStats: () => call('getStats'),
       };

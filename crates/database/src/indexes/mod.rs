@@ -34,4 +34,4 @@ pub use statics::{
     ALL_FIELDS, DefinitionError, FieldSettings, IndexState, Indexing, IndexingError, LockMode,
     Priority, REPLACEMENT_PREFIX, SourceType, StaticDefinition,
 };
-pub(crate) use statics::{Programs, StaticView, entry_document};
+pub(crate) use statics::{Programs, StaticView, entry_document, has_array};

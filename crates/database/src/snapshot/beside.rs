@@ -10,8 +10,8 @@ use crate::error::ReadError;
 use crate::exchange::ExchangeValue;
 use crate::store::trees::{COUNTERS, EXCHANGE, SERIES, SETTINGS, number_key, tree};
 use crate::store::{
-    CounterRecord, ExchangeRecord, SeriesRecord, counter_key, first_due, guard_key,
-    last_exchange_index,
+    CounterRecord, ExchangeRecord, SeriesRecord, count_owners, counter_key, first_due, guard_key,
+    kept_owners, last_exchange_index,
 };
 use jackdaw_query::{DocumentNumber, Etag};
 use jackdaw_storage::{Key, StorageError};
@@ -79,13 +79,22 @@ impl Snapshot {
         })
     }
 
-    /// Number of counters of all documents. O(1).
+    /// Number of documents that have counters. O(1), but for a database in which none got its first
+    /// or lost its last counter since an earlier version: all counters are passed there.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn counter_count(&self) -> Result<u64, ReadError> {
+    pub fn counter_owner_count(&self) -> Result<u64, ReadError> {
+        match kept_owners(&tree(&self.transaction, SETTINGS)?)? {
+            Some(count) => Ok(count),
+            None => self.counted_owners(),
+        }
+    }
+
+    /// The documents that have counters, counted one by one.
+    pub(crate) fn counted_owners(&self) -> Result<u64, ReadError> {
         let counters = self.transaction.tree(COUNTERS)?;
-        Ok(counters.map_or(0, |counters| counters.len()))
+        counters.map_or(Ok(0), |counters| count_owners(&counters))
     }
 
     /// The value of compare-exchange under a key, in any letter case.

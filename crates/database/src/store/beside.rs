@@ -53,6 +53,11 @@ impl Writer<'_> {
         self.touched.insert(number);
     }
 
+    /// Whether a document will be written again for what is beside it.
+    pub(super) fn is_touched(&self, number: DocumentNumber) -> bool {
+        self.touched.contains(&number)
+    }
+
     /// Rewrites the documents that were touched, and completes the results that wait for that.
     pub(super) fn rewrite_touched(&mut self) -> Result<(), WriteError> {
         // A number stays in the set while its document is written: that is how `store` knows.
@@ -175,7 +180,7 @@ impl Writer<'_> {
         // What was added by this very operation is not in the flags yet.
         let was_touched = self.touched.contains(&number);
         if flags.has(Flags::HAS_COUNTERS) || was_touched {
-            self.remove_keys(COUNTERS, number)?;
+            self.counting_owners(number, |writer| writer.remove_keys(COUNTERS, number))?;
         }
         if flags.has(Flags::HAS_ATTACHMENTS) || was_touched {
             self.remove_attachments(number)?;

@@ -6,11 +6,16 @@
 use jackdaw_base::lowercase::lowercase;
 
 use super::apply::Writer;
-use super::trees::{COUNTERS, number_key};
+use super::trees::{COUNTERS, SETTINGS, number_at, number_key};
 use crate::changes::BesideChange;
 use crate::command::{CommandResult, CounterAction, CounterOperation, CounterValue};
 use crate::error::{ReadError, WriteError};
 use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_storage::{PageRead, Tree};
+
+/// Setting that holds the number of documents with counters. Databases of earlier versions have it
+/// from the first change of that number on.
+pub(crate) const COUNTER_OWNERS: &[u8] = b"counter_owners";
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 24;
@@ -71,7 +76,65 @@ impl<'a> CounterRecord<'a> {
     }
 }
 
+/// The documents that have counters, counted one by one.
+pub(crate) fn count_owners<P: PageRead + ?Sized>(counters: &Tree<'_, P>) -> Result<u64, ReadError> {
+    let (mut count, mut last) = (0, None);
+    for entry in counters.iter()? {
+        let owner = entry?.0.to_vec().first_chunk::<8>().copied();
+        if owner != last {
+            count += 1;
+            last = owner;
+        }
+    }
+    Ok(count)
+}
+
+/// The number of documents with counters, if it is kept.
+pub(crate) fn kept_owners<P: PageRead + ?Sized>(
+    settings: &Tree<'_, P>,
+) -> Result<Option<u64>, ReadError> {
+    let Some(bytes) = settings.get(COUNTER_OWNERS)? else {
+        return Ok(None);
+    };
+    let count = number_at(bytes, 0).filter(|_| bytes.len() == 8);
+    let damaged = || ReadError::damaged("the number of documents with counters");
+    count.map(Some).ok_or_else(damaged)
+}
+
 impl Writer<'_> {
+    /// Runs `change`, which adds or removes counters of a document, and keeps the number of
+    /// documents that have some.
+    pub(super) fn counting_owners(
+        &mut self,
+        number: DocumentNumber,
+        change: impl FnOnce(&mut Self) -> Result<(), WriteError>,
+    ) -> Result<(), WriteError> {
+        let had = self.has_counters(number)?;
+        let kept = kept_owners(&self.transaction.tree_mut(SETTINGS)?.as_tree())?;
+        let before = match (kept, self.transaction.tree(COUNTERS)?) {
+            (Some(kept), _) => kept,
+            (None, Some(counters)) => count_owners(&counters)?,
+            (None, None) => 0,
+        };
+        change(self)?;
+        let after = match (had, self.has_counters(number)?) {
+            (false, true) => before + 1,
+            (true, false) => before.saturating_sub(1),
+            _ => return Ok(()),
+        };
+        let mut settings = self.transaction.tree_mut(SETTINGS)?;
+        settings.put(COUNTER_OWNERS, &after.to_le_bytes())?;
+        Ok(())
+    }
+
+    fn has_counters(&self, number: DocumentNumber) -> Result<bool, WriteError> {
+        let Some(counters) = self.transaction.tree(COUNTERS)? else {
+            return Ok(false);
+        };
+        let first = counters.prefix(&number_key(number))?.next();
+        Ok(first.transpose()?.is_some())
+    }
+
     /// Names and values of the counters of a document, in the order of their lower-cased names.
     pub(super) fn counter_values(
         &mut self,
@@ -187,7 +250,10 @@ impl Writer<'_> {
             }
             CounterAction::Delete => {
                 if stored.is_some() {
-                    self.transaction.tree_mut(COUNTERS)?.delete(&key)?;
+                    self.counting_owners(number, |writer| {
+                        writer.transaction.tree_mut(COUNTERS)?.delete(&key)?;
+                        Ok(())
+                    })?;
                     self.state.last_etag.0 += 1;
                     self.touch(number);
                 }
@@ -211,11 +277,17 @@ impl Writer<'_> {
             etag: self.state.last_etag,
             name: stored.as_ref().map_or(name.as_str(), |(_, name)| name),
         };
-        self.transaction
-            .tree_mut(COUNTERS)?
-            .put(&key, &record.encode())?;
-        if stored.is_none() {
-            self.touch(number);
+        let bytes = record.encode();
+        let put = |writer: &mut Writer<'_>| {
+            writer.transaction.tree_mut(COUNTERS)?.put(&key, &bytes)?;
+            Ok(())
+        };
+        match stored {
+            Some(_) => put(self)?,
+            None => {
+                self.counting_owners(number, put)?;
+                self.touch(number);
+            }
         }
         let answers = matches!(action, CounterAction::Increment(_));
         let name = name.clone();

@@ -32,7 +32,7 @@ pub(crate) mod trees;
 pub(crate) use apply::{Applied, Put, Writer, apply};
 pub(crate) use attachments::AttachmentRecord;
 pub(crate) use collections::CollectionRecord;
-pub(crate) use counters::{CounterRecord, counter_key};
+pub(crate) use counters::{CounterRecord, count_owners, counter_key, kept_owners};
 pub(crate) use due::{carry_out as carry_out_due, first as first_due};
 pub(crate) use exchange::{
     ClusterWide, ExchangeRecord, apply_cluster_wide, change_exchange, guard_key,

@@ -124,6 +124,9 @@ pub(crate) fn patch(
     if let Some(outcome) = check_expected(patch, taken.as_ref())? {
         return Ok(outcome);
     }
+    let number = writer.find(&folded)?.map(|existing| existing.number);
+    let is_touched = |writer: &Writer<'_>| number.is_some_and(|number| writer.is_touched(number));
+    let was_touched = is_touched(writer);
     let mut debug = PatchDebug {
         original: taken.as_ref().filter(|_| patch.debug).map(Taken::json),
         ..PatchDebug::default()
@@ -177,18 +180,21 @@ pub(crate) fn patch(
             });
         }
     };
-    let mut outcome = store(writer, patch, &folded, taken.as_ref(), left)?;
+    let touches = !was_touched && is_touched(writer);
+    let mut outcome = store(writer, patch, &folded, taken.as_ref(), left, touches)?;
     outcome.debug = patch.debug.then_some(debug);
     Ok(outcome)
 }
 
-/// Stores what a patch left, unless it is what was there.
+/// Stores what a patch left, unless it is what was there. `touches` says that the names of what the
+/// document has beside it changed, for which it is written again at the end of the operation.
 fn store(
     writer: &mut Writer<'_>,
     patch: &Patch,
     folded: &str,
     taken: Option<&Taken>,
     left: Option<Left>,
+    touches: bool,
 ) -> Result<PatchOutcome, WriteError> {
     let Some(left) = left else {
         return Ok(outcome_of(patch, PatchStatus::DocumentDoesNotExist));
@@ -196,9 +202,17 @@ fn store(
     let json = patch.tells_document.then(|| left.json());
     let is_same = taken.is_some_and(|taken| is_same(taken, &left));
     if is_same {
+        let status = match touches {
+            true => PatchStatus::Patched,
+            false => PatchStatus::NotModified,
+        };
         return Ok(PatchOutcome {
+            stored: match touches {
+                true => writer.stored(folded)?,
+                false => None,
+            },
             modified: json,
-            ..outcome_of(patch, PatchStatus::NotModified)
+            ..outcome_of(patch, status)
         });
     }
     let id = taken.map_or(patch.id.as_str(), |taken| &taken.id);

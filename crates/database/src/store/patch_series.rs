@@ -11,11 +11,12 @@ use jackdaw_script::HostError;
 use super::apply::Writer;
 use super::counters::counter_key;
 use super::patch::host_error;
-use super::series::{SeriesRecord, decode_entry, entry_key, key_time};
+use super::series::{SeriesRecord, decode_entry, entry_key, is_incremental, key_time};
 use super::trees::{SERIES, SERIES_ENTRIES};
 use crate::command::{SeriesAppend, SeriesChange};
 use crate::error::{ReadError, WriteError};
 use crate::series_policies::SEPARATOR;
+use jackdaw_query::parse_time;
 
 /// What scripts call, as it comes to the host.
 pub(super) const FUNCTIONS: [&str; 5] = [
@@ -52,6 +53,11 @@ pub(super) fn call(
             });
         }
         "timeseries.increment" => {
+            if !is_incremental(name) {
+                return Err(refused(format!(
+                    "increment() is for series whose names begin with 'INC:', not for '{name}'"
+                )));
+            }
             let now = writer.now.0.div_euclid(TICKS_PER_MILLISECOND);
             let at = time(argument(0))?.unwrap_or(now);
             change.increments.push((at, numbers(argument(1))?));
@@ -76,8 +82,10 @@ fn time(value: Value<'_>) -> Result<Option<i64>, HostError> {
     let parsed = match value {
         Value::Null => return Ok(None),
         Value::String(text) => {
-            let ticks = UnixTicks::parse(text.trim());
-            ticks.map(|ticks| ticks.0.div_euclid(TICKS_PER_MILLISECOND))
+            let parsed = parse_time(text.trim());
+            return parsed
+                .map(Some)
+                .map_err(|error| HostError::Refused(error.to_string()));
         }
         value => value.as_i64(),
     };

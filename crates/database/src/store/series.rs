@@ -178,7 +178,7 @@ impl OpenSeries {
 }
 
 /// Whether a series is one that is added to.
-fn is_incremental(name: &str) -> bool {
+pub(super) fn is_incremental(name: &str) -> bool {
     let start = name.get(..INCREMENTAL.len());
     start.is_some_and(|start| start.eq_ignore_ascii_case(INCREMENTAL)) && !name.contains(SEPARATOR)
 }

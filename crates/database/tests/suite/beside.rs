@@ -108,7 +108,7 @@ fn a_put_keeps_what_is_beside_a_document_and_a_delete_removes_it() {
         .unwrap();
     assert_eq!(flags(&database, "a/1"), "");
     let snapshot = database.read().unwrap();
-    assert_eq!(snapshot.counter_count().unwrap(), 0);
+    assert_eq!(snapshot.counter_owner_count().unwrap(), 0);
     assert_eq!(snapshot.series_count().unwrap(), 0);
 }
 

@@ -14,6 +14,8 @@ use crate::wire::{WireError, kind};
 const CLIENT: &str = "Client";
 /// Member that holds what Studio is to know of a database, such as its environment.
 const STUDIO: &str = "Studio";
+/// Member that holds settings by name.
+const SETTINGS: &str = "Settings";
 /// Member that holds settings of time series.
 pub(super) const TIME_SERIES: &str = "TimeSeries";
 
@@ -126,6 +128,26 @@ pub(super) fn server_studio(call: &Call) -> Outcome {
         Some((_, members)) => Ok(Reply::value(&members.into())),
         None => Ok(Reply::empty(StatusCode::NOT_FOUND)),
     }
+}
+
+/// `PUT /databases/*/admin/configuration/settings`: names and texts, which the record keeps. The
+/// server goes by its own settings; these are for clients that read them back.
+pub(super) fn put_of_database(call: &Call) -> Outcome {
+    super::database(call)?;
+    let mut settings = Map::new();
+    for (name, value) in given(call)? {
+        let text = match value {
+            Value::Null | Value::String(_) => value,
+            Value::Bool(_) | Value::Number(_) => value.to_string().into(),
+            Value::Array(_) | Value::Object(_) => {
+                let message = format!("The setting '{name}' must be a text, a number or null.");
+                return Err(WireError::new(kind::ARGUMENT, message));
+            }
+        };
+        settings.insert(name, text);
+    }
+    databases::set_member(call, SETTINGS, settings.into())?;
+    Ok(Reply::empty(StatusCode::CREATED))
 }
 
 /// `GET /databases/*/admin/configuration/settings`: everything that can be set is a setting of the

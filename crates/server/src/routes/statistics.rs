@@ -4,7 +4,7 @@
 //! not have (conflicts) are zero, which is the truth.
 
 use hyper::StatusCode;
-use jackdaw_database::{ReadError, Snapshot};
+use jackdaw_database::{CollectionSizes, ReadError, Snapshot};
 use serde_json::{Map, Value, json};
 
 use super::cluster::NODE_TAG;
@@ -48,6 +48,7 @@ struct Beside {
     attachments: u64,
     contents: u64,
     revisions: u64,
+    /// Documents that have some: clients expect the number of groups of counters.
     counters: u64,
     series: u64,
 }
@@ -58,7 +59,7 @@ impl Beside {
             attachments: snapshot.attachment_count()?,
             contents: snapshot.content_count()?,
             revisions: snapshot.revision_count()?,
-            counters: snapshot.counter_count()?,
+            counters: snapshot.counter_owner_count()?,
             series: snapshot.series_count()?,
         })
     }
@@ -142,25 +143,77 @@ pub(super) fn collections(call: &Call) -> Outcome {
     let present = collections
         .into_iter()
         .filter(|collection| collection.count > 0);
-    let counts: Map<String, Value> = present
+    let by_name: Map<String, Value> = present
         .map(|collection| (collection.name, collection.count.into()))
         .collect();
-    let tombstones = snapshot
-        .tombstone_count()
+    let mut body = counts(&snapshot)?;
+    body.insert("Collections".to_owned(), by_name.into());
+    Ok(Reply::value(&Value::Object(body)))
+}
+
+/// What statistics of collections say of all of them together.
+fn counts(snapshot: &Snapshot) -> Result<Map<String, Value>, WireError> {
+    let read = |error| failure::read(&error);
+    let tombstones = snapshot.tombstone_count().map_err(read)?;
+    let beside = Beside::read(snapshot).map_err(read)?;
+    let counts = [
+        ("CountOfDocuments", snapshot.count()),
+        ("CountOfDocumentsConflicts", 0),
+        ("CountOfConflicts", 0),
+        ("CountOfRevisionDocuments", beside.revisions),
+        ("CountOfTombstones", tombstones),
+        ("CountOfTimeSeriesDeletedRanges", 0),
+        ("CountOfAttachments", beside.attachments),
+        ("CountOfCounterEntries", beside.counters),
+        ("CountOfTimeSeriesSegments", beside.series),
+    ];
+    let members = counts.map(|(name, count)| (name.to_owned(), count.into()));
+    Ok(members.into_iter().collect())
+}
+
+/// `GET /databases/*/collections/stats/detailed`: passes all records of the database.
+pub(super) fn collection_sizes(call: &Call) -> Outcome {
+    let snapshot = documents::snapshot(call)?;
+    let sizes = snapshot
+        .collection_sizes(&call.abandoned)
         .map_err(|error| failure::read(&error))?;
-    let beside = Beside::read(&snapshot).map_err(|error| failure::read(&error))?;
-    Ok(Reply::value(&json!({
-        "CountOfDocuments": snapshot.count(),
-        "CountOfDocumentsConflicts": 0,
-        "CountOfConflicts": 0,
-        "CountOfRevisionDocuments": beside.revisions,
-        "CountOfTombstones": tombstones,
+    // Nobody waits for the answer any more.
+    let Some(sizes) = sizes else {
+        return Ok(Reply::empty(StatusCode::SERVICE_UNAVAILABLE));
+    };
+    let mut body = counts(&snapshot)?;
+    let present = sizes.iter().filter(|held| held.documents.count > 0);
+    let collections: Map<String, Value> = present
+        .map(|held| (held.name.clone(), collection_size(held)))
+        .collect();
+    body.insert("Collections".to_owned(), collections.into());
+    Ok(Reply::value(&Value::Object(body)))
+}
+
+fn collection_size(held: &CollectionSizes) -> Value {
+    let parts = [
+        held.documents,
+        held.tombstones,
+        held.revisions,
+        held.counters,
+        held.series,
+    ];
+    json!({
+        "Name": held.name,
+        "CountOfDocuments": held.documents.count,
+        "Size": size(parts.iter().map(|part| part.len_bytes).sum()),
+        "DocumentsSize": size(held.documents.len_bytes),
+        "CountOfTombstones": held.tombstones.count,
+        "TombstonesSize": size(held.tombstones.len_bytes),
+        "CountOfRevisions": held.revisions.count,
+        "RevisionsSize": size(held.revisions.len_bytes),
         "CountOfTimeSeriesDeletedRanges": 0,
-        "CountOfAttachments": beside.attachments,
-        "CountOfCounterEntries": beside.counters,
-        "CountOfTimeSeriesSegments": beside.series,
-        "Collections": counts,
-    })))
+        "TimeSeriesDeletedRangesSize": size(0),
+        "CountOfCounterEntries": held.counters.count,
+        "CounterEntriesSize": size(held.counters.len_bytes),
+        "CountOfTimeSeriesSegments": held.series.count,
+        "TimeSeriesSegmentsSize": size(held.series.len_bytes),
+    })
 }
 
 /// A size as clients read it: for programs and for people.

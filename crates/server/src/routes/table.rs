@@ -186,6 +186,8 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Read NoBody Data Unaudited "All counts";
     Get "/databases/*/collections/stats" Blocking(statistics::collections)
         ValidUser Read NoBody Data Unaudited "Documents by collection";
+    Get "/databases/*/collections/stats/detailed" Blocking(statistics::collection_sizes)
+        ValidUser Read NoBody Data Unaudited "What each collection holds, with sizes";
     Get "/databases/*/operations" Blocking(operations::list)
         ValidUser Read NoBody Data Unaudited "Operations under way";
     Get "/databases/*/operations/next-operation-id" Blocking(operations::next_number)
@@ -316,6 +318,8 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Admin Small Admin Audited "Sets settings of Studio";
     Get "/databases/*/admin/configuration/settings" Blocking(settings::of_database)
         ValidUser Admin NoBody Admin Unaudited "Settings of a database: there are none of its own";
+    Put "/databases/*/admin/configuration/settings" Blocking(settings::put_of_database)
+        ValidUser Admin Small Admin Audited "Sets settings of a database, which its record keeps";
     Get "/databases/*/timeseries/config" Blocking(settings::time_series)
         ValidUser Read NoBody Data Unaudited "Settings of time series";
     Post "/databases/*/studio/sample-data" Blocking(sample_data::create)

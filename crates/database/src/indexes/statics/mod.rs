@@ -33,5 +33,5 @@ pub use errors::IndexingError;
 pub(crate) use errors::{clear as clear_errors, count as error_count, load as load_errors};
 pub(crate) use programs::Programs;
 pub(crate) use trees::Meta;
-pub(crate) use view::StaticView;
+pub(crate) use view::{StaticView, has_array};
 pub(crate) use worker::StaticWorker;

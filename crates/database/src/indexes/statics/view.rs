@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use jackdaw_document::Document;
+use jackdaw_document::{Document, Value};
 use jackdaw_query::DocumentNumber;
 use jackdaw_search::EntryId;
 use jackdaw_storage::{ReadTransaction, Tree};
@@ -21,6 +21,20 @@ pub(crate) struct StaticView<'q> {
     programs: Arc<Programs>,
     has_fan_out: bool,
     batches: u64,
+}
+
+/// Whether an entry has an array, maybe an empty one, in this field. Looks at entries until one has.
+pub(crate) fn has_array(pages: &ReadTransaction, field: &str) -> Result<bool, ReadError> {
+    let Some(entries) = pages.tree(ENTRIES)? else {
+        return Ok(false);
+    };
+    for entry in entries.iter()? {
+        let (_, values) = decode_owned(entry?.1)?;
+        if let Some(Value::Array(_)) = Document::trusted(values).root().get(field) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl<'q> StaticView<'q> {
