@@ -238,6 +238,14 @@ fn a_cluster_wide_batch_guards_documents_and_tells_conflicts() {
     let answer = connection.get(&format!("{BASE}/docs?id=a/1&txMode=ClusterWide"));
     assert!(answer.header("etag").unwrap().starts_with("\"Hash-"));
     let loaded = answer.json();
+    // Of what is not there such a session hears nothing.
+    let others = connection.get(&format!("{BASE}/docs?id=no/1&id=a/1&txMode=ClusterWide"));
+    assert_eq!(others.json()["Results"], loaded["Results"]);
+    let nothing = connection.get(&format!("{BASE}/docs?id=no/1&txMode=ClusterWide"));
+    assert_eq!(
+        (nothing.status, &nothing.json()["Results"]),
+        (200, &json!([]))
+    );
     let metadata = &loaded["Results"][0]["@metadata"];
     assert_eq!(metadata["@flags"], "FromClusterTransaction");
     let vector = &metadata["@change-vector"];

@@ -480,3 +480,82 @@ fn of_two_configurations_posted_at_once_neither_is_lost() {
         }
     });
 }
+
+#[test]
+fn settings_of_a_database_are_texts_that_its_record_keeps() {
+    let (_running, mut connection) = start_with_database();
+    let path = "/databases/db1/admin/configuration/settings";
+    let settings = r#"{"Indexing.MapBatchSize":128,"Some.Flag":true,"A":"x","B":null}"#;
+    let set = connection.put(path, settings);
+    assert_eq!((set.status, set.text()), (201, ""));
+    let expected = json!({
+        "Indexing.MapBatchSize": "128", "Some.Flag": "true", "A": "x", "B": null,
+    });
+    for path in ["/databases/db1/admin/record", "/admin/databases?name=db1"] {
+        assert_eq!(connection.get(path).json()["Settings"], expected, "{path}");
+    }
+    for wrong in [r#"{"A":{"x":1}}"#, "[1]", "\"text\"", "{"] {
+        assert!(connection.put(path, wrong).status >= 400, "{wrong}");
+    }
+    let record = connection.get("/databases/db1/admin/record").json();
+    assert_eq!(record["Settings"], expected, "a refusal changes nothing");
+    assert_eq!(connection.put(path, "{}").status, 201);
+    let record = connection.get("/databases/db1/admin/record").json();
+    assert_eq!(record["Settings"], json!({}));
+}
+
+#[test]
+fn collections_tell_what_they_hold() {
+    let (_running, mut connection) = start_with_database();
+    let base = "/databases/db1";
+    let body = r#"{"T":"0123456789","@metadata":{"@collection":"Cars"}}"#;
+    for id in ["a/1", "a/2", "a/3"] {
+        connection.put(&format!("{base}/docs?id={id}"), body);
+    }
+    connection.put(&format!("{base}/docs?id=b/1"), "{}");
+    connection.delete(&format!("{base}/docs?id=a/3"));
+    let increment = |name: &str| json!({ "Type": "Increment", "CounterName": name, "Delta": 1 });
+    let counters = json!({ "Type": "Counters", "Id": "a/1", "Counters": {
+        "DocumentId": "a/1", "Operations": [increment("c1"), increment("c2")],
+    } });
+    let series = json!({ "Type": "TimeSeries", "Id": "a/2", "TimeSeries": {
+        "Name": "H", "Appends": [{ "Timestamp": "2024-01-01T00:00:00.0000000Z", "Values": [1] }],
+    } });
+    let commands =
+        json!({ "Commands": [counters, series, { "Type": "ForceRevisionCreation", "Id": "a/1" }] });
+    let stored = connection.post(&format!("{base}/bulk_docs"), &commands.to_string());
+    assert_eq!(stored.status, 201, "{}", stored.text());
+    let found = connection
+        .get(&format!("{base}/collections/stats/detailed"))
+        .json();
+    assert_eq!(found["CountOfDocuments"], 3);
+    let names: Vec<&String> = found["Collections"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["@empty", "Cars"]);
+    let cars = &found["Collections"]["Cars"];
+    let counts = [
+        "Documents",
+        "Tombstones",
+        "Revisions",
+        "CounterEntries",
+        "TimeSeriesSegments",
+    ];
+    let counts = counts.map(|part| cars[&format!("CountOf{part}")].as_i64().unwrap());
+    assert_eq!(counts, [2, 1, 1, 1, 1]);
+    let bytes = |part: &str| cars[part]["SizeInBytes"].as_u64().unwrap();
+    let parts = [
+        "Documents",
+        "Tombstones",
+        "Revisions",
+        "CounterEntries",
+        "TimeSeriesSegments",
+    ];
+    let parts = parts.map(|part| bytes(&format!("{part}Size")));
+    assert!(parts.iter().all(|part| *part > 0), "{cars}");
+    assert_eq!(bytes("Size"), parts.iter().sum::<u64>());
+    assert!(bytes("DocumentsSize") > 2 * 10, "the texts alone");
+    let empty = &found["Collections"]["@empty"];
+    assert_eq!(empty["CounterEntriesSize"]["HumaneSize"], "0 Bytes");
+    // Two counters of one document are one group.
+    let stats = connection.get(&format!("{base}/stats")).json();
+    assert_eq!(stats["CountOfCounterEntries"], 1);
+}

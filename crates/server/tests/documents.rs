@@ -663,3 +663,32 @@ fn a_revision_that_is_named_twice_is_included_once() {
     let included = found["RevisionIncludes"].as_array().unwrap();
     assert_eq!(included.len(), 1, "{found}");
 }
+
+#[test]
+fn a_database_made_again_has_other_etags() {
+    let (_running, mut connection) = support::start_with_database();
+    let paths = [
+        "docs?id=a&id=b",
+        "docs?id=a&txMode=ClusterWide",
+        "docs?id=a",
+        "docs?startsWith=a",
+    ];
+    let mut etags = Vec::new();
+    for content in ["{\"n\":1}", "{\"n\":2}"] {
+        for id in ["a", "b"] {
+            connection.put(&format!("/databases/db1/docs?id={id}"), content);
+        }
+        for path in paths {
+            let answer = connection.get(&format!("/databases/db1/{path}"));
+            etags.push(answer.header("etag").unwrap().to_owned());
+        }
+        let delete = r#"{"DatabaseNames":["db1"],"HardDelete":true}"#;
+        let deleted = connection.exchange("DELETE", "/admin/databases", "", delete.as_bytes());
+        assert_eq!(deleted.status, 200, "{}", deleted.text());
+        connection.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
+    }
+    let (first, second) = etags.split_at(paths.len());
+    for ((path, first), second) in paths.iter().zip(first).zip(second) {
+        assert_ne!(first, second, "{path}");
+    }
+}

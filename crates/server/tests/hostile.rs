@@ -468,3 +468,131 @@ fn little_memory_makes_small_limits() {
     assert_eq!(of(8 << 30), ((64, 128), 64, (16_384, 1_000)));
     assert_eq!(of(u64::MAX), ((64, 1_024), 64, (16_384, 1_000)));
 }
+
+/// Pieces that configurations of time series are made of, most of them wrong.
+const SPANS: &[&str] = &[
+    r#"{"Value":60,"Unit":"Second"}"#,
+    r#"{"Value":1,"Unit":"Month"}"#,
+    r#"{"Value":9223372036854775807,"Unit":"Month"}"#,
+    r#"{"Value":-9223372036854775808,"Unit":"Second"}"#,
+    r#"{"Value":2147483646,"Unit":"Month"}"#,
+    r#"{"Value":1e308,"Unit":"Second"}"#,
+    r#"{"Value":"60","Unit":"Second"}"#,
+    r#"{"Value":60,"Unit":"Fortnight"}"#,
+    r#"{"Value":60,"Unit":{}}"#,
+    r#"{"Value":null}"#,
+    "[]",
+    "7",
+    "null",
+    "\"\"",
+];
+const POLICY_NAMES: &[&str] = &[
+    "P",
+    "p",
+    "",
+    "a@b",
+    "rawpolicy",
+    "RAWPOLICY",
+    "\\u0000",
+    "\\ud83d\\ude00",
+    "..",
+    "\\\"",
+    "%00",
+];
+
+#[test]
+fn no_policy_of_time_series_makes_the_server_fail() {
+    let (server, mut connection) = start();
+    let seed = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(1, |time| time.subsec_nanos() | 1);
+    let mut state = u64::from(seed);
+    let mut random = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        usize::try_from(state >> 33).unwrap() % below
+    };
+    let base = "/databases/db1/admin/timeseries";
+    for round in 0..400 {
+        let mut policy = || {
+            let mut members = Vec::new();
+            if random(8) > 0 {
+                members.push(format!(
+                    "\"Name\":\"{}\"",
+                    POLICY_NAMES[random(POLICY_NAMES.len())]
+                ));
+            }
+            for member in ["AggregationTime", "RetentionTime"] {
+                if random(4) > 0 {
+                    members.push(format!("\"{member}\":{}", SPANS[random(SPANS.len())]));
+                }
+            }
+            format!("{{{}}}", members.join(","))
+        };
+        let (one, two, three) = (policy(), policy(), policy());
+        let bodies = [
+            format!(
+                r#"{{"Collections":{{"C":{{"RawPolicy":{one},"Policies":[{two},{three}]}}}}}}"#
+            ),
+            format!(r#"{{"Collections":{{"C":{{"Policies":{one}}},"":{{"Policies":[{two}]}}}}}}"#),
+            format!(r#"{{"Collections":[{one}],"NamedValues":{two}}}"#),
+            format!(r#"{{"Collections":{{"C":[{one}]}},"PolicyCheckFrequency":"99999999.00:00"}}"#),
+            format!(r#"{{"PolicyCheckFrequency":"-00:00:01","Collections":{two}}}"#),
+            one,
+        ];
+        let body = &bodies[random(bodies.len())];
+        let before = connection.get("/databases/db1/timeseries/config").body;
+        let answer = match random(3) {
+            0 => connection.post(&format!("{base}/config"), body),
+            1 => connection.put(&format!("{base}/policy?collection=C"), body),
+            _ => {
+                let name = ["P", "rawpolicy", "%00", "a%40b", "%ff"][random(5)];
+                connection.delete(&format!("{base}/policy?collection=C&name={name}"))
+            }
+        };
+        let told = format!("{body}: seed {seed}, round {round}: {}", answer.text());
+        assert!(!answer.text().contains("The server failed"), "{told}");
+        assert!(matches!(answer.status, 200 | 400..=599), "{told}");
+        let after = connection.get("/databases/db1/timeseries/config");
+        assert!(matches!(after.status, 200 | 404), "{told}");
+        assert!(answer.status == 200 || after.body == before, "{told}");
+    }
+    // As many as a body holds, and one name that fills it.
+    let many: Vec<String> = (1..1_000)
+        .map(|number| {
+            let span = format!(r#"{{"Value":{number},"Unit":"Second"}}"#);
+            format!(r#"{{"Name":"P{number}","AggregationTime":{span}}}"#)
+        })
+        .collect();
+    let many = format!(
+        r#"{{"Collections":{{"C":{{"Policies":[{}]}}}}}}"#,
+        many.join(",")
+    );
+    let long = format!(r#"{{"Name":"{}"}}"#, "x".repeat(BODY_BYTES_MAX - 100));
+    let deep = format!(
+        r#"{{"Collections":{}1{}}}"#,
+        "[".repeat(5_000),
+        "]".repeat(5_000)
+    );
+    for (path, body) in [
+        ("config", &many),
+        ("config", &deep),
+        ("policy?collection=C", &long),
+    ] {
+        // A refusal may close the connection: each request has its own.
+        let verb = if path == "config" { "POST" } else { "PUT" };
+        let path = format!("{base}/{path}");
+        let refused = server.connect().exchange(verb, &path, "", body.as_bytes());
+        assert!(
+            (400..=500).contains(&refused.status),
+            "{path}: {}",
+            refused.text()
+        );
+        assert!(
+            !refused.text().contains("The server failed"),
+            "{}",
+            refused.text()
+        );
+    }
+}

@@ -427,3 +427,88 @@ fn scripts_change_and_read_time_series() {
         assert!(answer.text().contains(why), "{script}: {}", answer.text());
     }
 }
+
+#[test]
+fn what_a_script_does_beside_its_document_is_told_when_it_changes_the_names_of_it() {
+    let (_running, mut connection) = start();
+    for (script, status) in [
+        ("incrementCounter(this, 'c', 1)", "Patched"),
+        ("incrementCounter(this, 'c', 1)", "NotModified"),
+        ("incrementCounter('a/2', 'c', 1)", "NotModified"),
+        ("deleteCounter(this, 'c')", "Patched"),
+        ("deleteCounter(this, 'c')", "NotModified"),
+        ("timeseries(this, 's').append('2024', 1)", "Patched"),
+        ("timeseries(this, 's').append('2024-05', 1)", "NotModified"),
+        (
+            "timeseries(this, 's').append('2024-05-06', 1)",
+            "NotModified",
+        ),
+        (
+            "timeseries(this, 's').delete('2024-05-06', '2024-05-06T00:00')",
+            "NotModified",
+        ),
+        ("timeseries(this, 's').delete()", "Patched"),
+        ("timeseries(this, 's').delete()", "NotModified"),
+    ] {
+        let answer = patch(&mut connection, "a/1", script);
+        assert_eq!(answer.status, 200, "{script}: {}", answer.text());
+        let answer = answer.json();
+        assert_eq!(answer["Status"], status, "{script}");
+        let loaded = connection.get(&format!("{DOCS}a/1")).json();
+        let vector = &loaded["Results"][0]["@metadata"]["@change-vector"];
+        let told = &answer["ChangeVector"];
+        assert_eq!(told == vector, status == "Patched", "{script}: {answer}");
+        assert_eq!(
+            answer["Collection"] == "Cars",
+            status == "Patched",
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn entries_of_time_series_are_deleted_in_a_range_or_all_and_never_by_mistake() {
+    let (_running, mut connection) = start();
+    let append = "for (const day of [1, 2, 3]) \
+                  timeseries(this, 's').append(`2024-01-0${day}`, day)";
+    assert_eq!(patch(&mut connection, "a/1", append).status, 200);
+    let days = |connection: &mut Connection| {
+        let found = connection.get("/databases/db1/timeseries?docId=a/1&name=s");
+        match found.status {
+            200 => found.json()["Entries"].as_array().unwrap().len(),
+            _ => 0,
+        }
+    };
+    for range in [
+        "null, null",
+        "'2024-01-02'",
+        "'2024-01-02', null",
+        "undefined, '2024-01-02'",
+        "'2024-01-01', '2024-01-02', 3",
+        "'2024-13-01', '2024-01-02'",
+    ] {
+        let script = format!("timeseries(this, 's').delete({range})");
+        let refused = patch(&mut connection, "a/1", &script);
+        assert_eq!(refused.status, 500, "{range}");
+        assert_eq!(refused.json()["Type"], SCRIPT_FAILED, "{range}");
+        assert_eq!(days(&mut connection), 3, "{range}");
+    }
+    let added = patch(
+        &mut connection,
+        "a/1",
+        "timeseries(this, 's').increment('2024', 1)",
+    );
+    assert_eq!(
+        added.json()["Type"],
+        SCRIPT_FAILED,
+        "the name says that it is not added to"
+    );
+    patch(
+        &mut connection,
+        "a/1",
+        "timeseries(this, 's').delete('2024-01-02', new Date(2030, 0))",
+    );
+    assert_eq!(days(&mut connection), 1);
+    patch(&mut connection, "a/1", "timeseries(this, 's').delete()");
+    assert_eq!(days(&mut connection), 0);
+}

@@ -598,3 +598,66 @@ fn vectors_are_found_and_other_dimensions_refused() {
         answer.text()
     );
 }
+
+#[test]
+fn time_series_inside_rows_are_marked_for_clients_that_ask() {
+    let (_server, mut connection) = start();
+    let series =
+        r#"{"Name":"H","Appends":[{"Timestamp":"2024-01-01T00:00:00.0000000Z","Values":[1]}]}"#;
+    connection.post("/databases/db1/timeseries?docId=a/1", series);
+    let rows = |connection: &mut Connection, select: &str, marked: bool| {
+        let body = json!({ "Query": format!("from Cars as c where id() = 'a/1' select {select}") });
+        let parameter = if marked {
+            "?addTimeSeriesNames=true"
+        } else {
+            ""
+        };
+        let answer = connection.post(&format!("{QUERIES}{parameter}"), &body.to_string());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
+    };
+    let inside = "timeseries(from c.H) as T, timeseries(from c.No) as N, c.Name";
+    let marked = rows(&mut connection, inside, true);
+    for name in ["T", "N"] {
+        assert_eq!(marked["Results"][0][name]["@metadata"], json!({}), "{name}");
+    }
+    assert_eq!(marked["TimeSeriesFields"], json!(["T", "N"]));
+    let plain = rows(&mut connection, inside, false);
+    assert_eq!(plain["Results"][0]["T"].get("@metadata"), None);
+    assert_eq!(plain.get("TimeSeriesFields"), None);
+    // A row that is a series has the metadata of a row.
+    let whole = rows(&mut connection, "timeseries(from c.H)", true);
+    assert_eq!(whole["Results"][0]["@metadata"]["@projection"], true);
+}
+
+#[test]
+fn terms_tell_which_fields_are_arrays() {
+    let (_server, mut connection) = start();
+    let index = r#"{"Indexes":[{"Name":"I","Maps":[
+        "from c in docs.Cars select new { c.G, Names = counterNamesFor(c), L = new[] { c.Name } }"
+    ]}]}"#
+        .replace("counterNamesFor(c)", "CounterNamesFor(c)");
+    let put = connection.put("/databases/db1/admin/indexes", &index);
+    assert_eq!(put.status, 201, "{}", put.text());
+    let query = json!({ "Query": "from index 'I'", "WaitForNonStaleResults": true });
+    assert_eq!(ask(&mut connection, &query).status, 200);
+    let mut terms = |field: &str| {
+        let path = format!("/databases/db1/indexes/terms?name=I&field={field}");
+        connection.get(&path).json()["Terms"].clone()
+    };
+    assert_eq!(terms("Names"), json!([]));
+    assert_eq!(
+        terms("Names_IsArray"),
+        json!(["true"]),
+        "an empty one is one, too"
+    );
+    assert_eq!(terms("L_IsArray"), json!(["true"]));
+    for field in [
+        "G_IsArray",
+        "No_IsArray",
+        "_IsArray",
+        "L_IsArray&fromValue=true",
+    ] {
+        assert_eq!(terms(field), json!([]), "{field}");
+    }
+}

@@ -70,18 +70,21 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
     let query = call.query();
     let includes = Includes::read(query)?;
     let snapshot = snapshot(call)?;
-    let found: Vec<Option<DocumentRow<'_>>> = ids
+    let mut found: Vec<Option<DocumentRow<'_>>> = ids
         .iter()
         .map(|id| get_one(&snapshot, id))
         .collect::<Result<_, _>>()?;
-    if found.len() == 1 && found[0].is_none() {
+    let is_cluster_wide = query
+        .first("txMode")
+        .is_some_and(|mode| mode.eq_ignore_ascii_case("ClusterWide"));
+    if is_cluster_wide {
+        // Such a session is told of what there is, and of nothing else.
+        found.retain(Option::is_some);
+    } else if matches!(found[..], [None]) {
         out.head = Reply::empty(StatusCode::NOT_FOUND);
         return Ok(());
     }
     let included = includes.gather(&snapshot, &found)?;
-    let is_cluster_wide = query
-        .first("txMode")
-        .is_some_and(|mode| mode.eq_ignore_ascii_case("ClusterWide"));
     let etag = match &found[..] {
         [Some(document)] if includes.is_empty() && !is_cluster_wide => document.change_vector(),
         _ if includes.has_beside() => {
@@ -90,9 +93,17 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
                 .exchange_index()
                 .map_err(|error| failure::read(&error))?;
             let state = [snapshot.last_etag().0, exchange];
-            hashed_etag(&found, &included, &state)
+            hashed_etag(&snapshot, &found, &included, &state)
         }
-        _ => hashed_etag(&found, &included, &[]),
+        _ if is_cluster_wide => {
+            let guards = found.iter().flatten().map(|document| {
+                let guard = snapshot.guard_of(document.id());
+                Ok(guard.map_err(|error| failure::read(&error))?.unwrap_or(0))
+            });
+            let guards = guards.collect::<Result<Vec<u64>, WireError>>()?;
+            hashed_etag(&snapshot, &found, &included, &guards)
+        }
+        _ => hashed_etag(&snapshot, &found, &included, &[]),
     };
     if not_modified(call, &etag, out) {
         return Ok(());
@@ -400,33 +411,27 @@ pub(super) fn texts_at<'a>(path: &Path, root: Value<'a>) -> Vec<&'a str> {
     texts
 }
 
-/// Changes exactly when a document of the answer does.
+/// Changes exactly when a document of the answer does, or a part of `state`.
 fn hashed_etag(
+    snapshot: &Snapshot,
     found: &[Option<DocumentRow<'_>>],
     included: &[(String, Option<DocumentRow<'_>>)],
     state: &[u64],
 ) -> String {
-    let mut bytes: Vec<u8> = state.iter().flat_map(|part| part.to_le_bytes()).collect();
-    for document in found
-        .iter()
-        .chain(included.iter().map(|(_, document)| document))
-    {
-        let etag = document.map_or(0, |document| document.etag().0);
-        bytes.extend_from_slice(&etag.to_le_bytes());
-    }
-    hash_text(&bytes)
+    let included = included.iter().map(|(_, document)| document);
+    let documents = found.iter().chain(included);
+    let etags = documents.map(|document| document.map_or(0, |document| document.etag().0));
+    hash_of(snapshot, state.iter().copied().chain(etags))
 }
 
-/// An ETag for several parts: only equality matters.
-pub(super) fn hash_of(parts: impl Iterator<Item = u64>) -> String {
-    let bytes: Vec<u8> = parts.flat_map(u64::to_le_bytes).collect();
-    hash_text(&bytes)
-}
-
-fn hash_text(bytes: &[u8]) -> String {
+/// An ETag for several parts of a database: only equality matters. Etags begin anew in a database
+/// that was deleted and made again, so its own id is a part.
+pub(super) fn hash_of(snapshot: &Snapshot, parts: impl Iterator<Item = u64>) -> String {
+    let mut bytes = snapshot.database_id().as_str().as_bytes().to_vec();
+    bytes.extend(parts.flat_map(u64::to_le_bytes));
     // Four times 64 bits, because clients expect 32 bytes.
     let hash: Vec<u8> = (0..4)
-        .flat_map(|seed| xxh3_64(bytes, seed).to_le_bytes())
+        .flat_map(|seed| xxh3_64(&bytes, seed).to_le_bytes())
         .collect();
     format!("Hash-{}", jackdaw_base::base64::encode(&hash))
 }

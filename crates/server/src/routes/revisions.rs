@@ -37,7 +37,7 @@ pub(super) fn get(call: &Call) -> Outcome {
         if let [None] = &found[..] {
             return Ok(Reply::empty(StatusCode::NOT_FOUND));
         }
-        return Ok(answer(call, &found, None));
+        return Ok(answer(call, &snapshot, &found, None));
     }
     let id = query
         .filled("id")
@@ -50,12 +50,12 @@ pub(super) fn get(call: &Call) -> Outcome {
         let found = snapshot.revision_before(&id, moment).map_err(read)?;
         let found: Vec<_> = found.into_iter().map(Some).collect();
         let count = found.len() as u64;
-        return Ok(answer(call, &found, Some(count)));
+        return Ok(answer(call, &snapshot, &found, Some(count)));
     }
     let (start, size) = page(call, usize::MAX);
     let (rows, total) = snapshot.revisions(&id, start, size).map_err(read)?;
     let found: Vec<_> = rows.into_iter().map(Some).collect();
-    Ok(answer(call, &found, Some(total)))
+    Ok(answer(call, &snapshot, &found, Some(total)))
 }
 
 fn page(call: &Call, default: usize) -> (usize, usize) {
@@ -71,11 +71,17 @@ fn page(call: &Call, default: usize) -> (usize, usize) {
     )
 }
 
-fn answer(call: &Call, found: &[Option<DocumentRow<'_>>], total: Option<u64>) -> Reply {
+fn answer(
+    call: &Call,
+    snapshot: &Snapshot,
+    found: &[Option<DocumentRow<'_>>],
+    total: Option<u64>,
+) -> Reply {
     let etag = match found {
         [] => "nothing".to_owned(),
         [Some(one)] => one.change_vector(),
         several => hash_of(
+            snapshot,
             several
                 .iter()
                 .map(|row| row.as_ref().map_or(Etag(0), |row| row.etag()).0),

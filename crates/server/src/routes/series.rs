@@ -243,7 +243,7 @@ pub(super) fn get(call: &Call) -> Outcome {
         push_part(object, &range.name, &part, &shown)
     });
     let etags = shown.etags.iter().copied();
-    let etag = hash_of([series.etag.0].into_iter().chain(etags));
+    let etag = hash_of(&snapshot, [series.etag.0].into_iter().chain(etags));
     if call.unquoted(&hyper::header::IF_NONE_MATCH) == Some(etag.as_str()) {
         return Ok(Reply::empty(StatusCode::NOT_MODIFIED));
     }
@@ -365,7 +365,7 @@ pub(super) fn ranges(call: &Call) -> Outcome {
         object.object("Values", |members| push_parts(members, &parts, &shown));
     });
     let etags = etags.into_iter().chain(shown.etags.iter().copied());
-    Ok(Reply::json(StatusCode::OK, body).with_etag(&hash_of(etags)))
+    Ok(Reply::json(StatusCode::OK, body).with_etag(&hash_of(&snapshot, etags)))
 }
 
 fn push_parts(members: &mut ObjectWriter<'_>, parts: &[(String, Vec<Part>)], shown: &Shown<'_>) {

@@ -174,9 +174,9 @@ fn policies_of(settings: &mut Map<String, Value>) -> &mut Vec<Value> {
 /// Reads `{Collections, PolicyCheckFrequency, NamedValues}`.
 fn read(given: &Map<String, Value>) -> Result<Configuration, WireError> {
     let mut members = given.clone();
-    for name in ["PolicyCheckFrequency", "NamedValues"] {
-        members.entry(name).or_insert(Value::Null);
-    }
+    members.entry("PolicyCheckFrequency").or_insert(Value::Null);
+    // Clients that read the record want an object.
+    object_at(&mut members, "NamedValues");
     let every = match &members["PolicyCheckFrequency"] {
         Value::Null => EVERY_DEFAULT,
         value => {
@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(users["Policies"], json!([hour, day]));
         assert_eq!(users["RawPolicy"]["Name"], RAW);
         assert_eq!(users["RawPolicy"]["RetentionTime"]["Value"], ENDLESS);
-        assert!(read.members["NamedValues"].is_null());
+        assert_eq!(read.members["NamedValues"], json!({}));
         let [(name, rules)] = &read.rule.policies.collections[..] else {
             panic!("{:?}", read.rule.policies);
         };
