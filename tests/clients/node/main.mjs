@@ -8,6 +8,7 @@ import "./scenarios/cluster_wide.mjs";
 import "./scenarios/databases.mjs";
 import "./scenarios/notifications.mjs";
 import "./scenarios/queries.mjs";
+import "./scenarios/series_policies.mjs";
 import "./scenarios/sessions.mjs";
 import "./scenarios/streams.mjs";
 import "./scenarios/vectors.mjs";

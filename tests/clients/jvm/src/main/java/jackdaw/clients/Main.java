@@ -23,7 +23,8 @@ public final class Main {
                 Streams.class,
                 Subscriptions.class,
                 Notifications.class,
-                Queries.class)) {
+                Queries.class,
+                SeriesPolicies.class)) {
             harness.run(area);
         }
         // Threads of the client would keep the process alive.
