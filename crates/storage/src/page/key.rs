@@ -241,8 +241,22 @@ impl<'a> Key<'a> {
     #[inline]
     pub fn copy_to(&self, buffer: &mut Vec<u8>) {
         buffer.clear();
-        for piece in self.pieces() {
-            buffer.extend_from_slice(piece);
+        self.append_to(buffer);
+    }
+
+    /// Appends the key to `buffer`.
+    #[inline]
+    pub fn append_to(&self, buffer: &mut Vec<u8>) {
+        buffer.extend_from_slice(self.prefix);
+        if !self.prefix_tail.is_empty() {
+            buffer.extend_from_slice(self.prefix_tail);
+        }
+        // A copy of a known length is two instructions.
+        let end = buffer.len() + self.head_len;
+        buffer.extend_from_slice(&self.head);
+        buffer.truncate(end);
+        if !self.rest.is_empty() {
+            buffer.extend_from_slice(self.rest);
         }
     }
 

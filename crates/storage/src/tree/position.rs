@@ -167,6 +167,24 @@ impl<'t, N: NodeView<'t>> Position<'t, N> {
         }))
     }
 
+    /// The position of a key in the same leaf; `None` when it may be in another.
+    fn in_leaf(&self, target: Target<N::Sought<'_>>) -> Option<Position<'t, N>> {
+        let Target::Key(key) = target else {
+            return None;
+        };
+        let (slot, is_exact) = match self.node.search(key) {
+            Ok(slot) => (slot, true),
+            Err(slot) => (slot, false),
+        };
+        // A key before the first one belongs to a leaf before this, or is between the two.
+        let is_here = is_exact || (0 < slot && slot < self.node.count());
+        is_here.then_some(Position {
+            slot,
+            is_exact,
+            ..*self
+        })
+    }
+
     /// Whether the slot is one past the last.
     #[inline]
     pub(crate) fn is_behind_leaf(&self) -> bool {
@@ -195,6 +213,44 @@ impl<'t, N: NodeView<'t>> Position<'t, N> {
             self.slot = self.node.count();
         }
         Ok(moved)
+    }
+
+    /// Passes what is below `key` in the leaf; false when that is all of it.
+    #[inline]
+    fn pass_in_leaf(&mut self, key: N::Sought<'_>) -> bool {
+        let (Ok(slot) | Err(slot)) = self.node.search(key);
+        self.slot = self.slot.max(slot);
+        !self.is_behind_leaf()
+    }
+
+    /// Goes to the first entry that is not below `key`, as much of a descent away as is another
+    /// way; false when there is none.
+    #[inline(never)]
+    fn pass_leaves<P: PageRead + ?Sized>(
+        &mut self,
+        pages: &'t P,
+        key: N::Sought<'_>,
+    ) -> Result<bool, StorageError> {
+        for level in (0..self.path_len).rev() {
+            let Some((page, _)) = self.path[level] else {
+                continue;
+            };
+            let node = N::open_branch(page)?;
+            let slot = node.child_slot(key);
+            // Where the last child ends only the branch above knows.
+            if slot + 1 == node.count() && level > 0 {
+                continue;
+            }
+            self.path[level] = Some((page, slot));
+            let child = pages.page(node.child(slot))?;
+            let path = &mut self.path[level + 1..self.path_len];
+            let leaf = descend::<N, P>(pages, path, child, Target::Key(key))?;
+            self.leaf = leaf.number();
+            self.node = N::open_leaf(leaf)?;
+            self.slot = 0;
+            break;
+        }
+        Ok(self.pass_in_leaf(key) || self.next_leaf(pages)?)
     }
 
     /// Climbs until `step` finds a neighbor, takes it, and descends to its near end.
@@ -311,7 +367,11 @@ impl<'t, P: PageRead + ?Sized, N: NodeView<'t>> Walk<'t, P, N> {
             Bound::Unbounded => Target::Last,
         };
         let front = Position::<N>::find(pages, root, front_target)?;
-        let back = Position::<N>::find(pages, root, back_target)?;
+        let near = front.as_ref().and_then(|front| front.in_leaf(back_target));
+        let back = match near {
+            Some(back) => Some(back),
+            None => Position::<N>::find(pages, root, back_target)?,
+        };
         let (Some(mut front), Some(mut back)) = (front, back) else {
             return Ok(walk);
         };
@@ -365,6 +425,28 @@ impl<'t, P: PageRead + ?Sized, N: NodeView<'t>> Walk<'t, P, N> {
             _ => Ok(true),
         };
         Some(self.finish(item, turned))
+    }
+
+    /// Leaves behind what is below `key`. After an error the walk is over.
+    #[inline]
+    pub(crate) fn skip_to(&mut self, key: N::Sought<'_>) -> Result<(), StorageError> {
+        let Some((front, back)) = &mut self.ends else {
+            return Ok(());
+        };
+        if front.pass_in_leaf(key) {
+            self.close_if_met();
+            return Ok(());
+        }
+        // What the back stands behind is the last of the walk, so the front cannot pass it.
+        let is_over = back.node.compare(back.slot - 1, key).is_lt();
+        let moved = match is_over {
+            true => Ok(false),
+            false => front.pass_leaves(self.pages, key),
+        };
+        if !matches!(moved, Ok(true)) {
+            self.ends = None;
+        }
+        moved.map(|_| ())
     }
 
     /// Gives the last slot to `read` and leaves it behind. After an error the walk is over.

@@ -39,6 +39,15 @@ impl<'t, P: PageRead + ?Sized> Range<'t, P> {
             None => Range::new(tree, start, Bound::Unbounded),
         }
     }
+
+    /// Leaves behind the entries at the front whose keys are less than `key`: a search in the leaf
+    /// when `key` is near, otherwise as much of a descent as is another way.
+    ///
+    /// # Errors
+    /// As for [`Tree::get`]; the walk is over then.
+    pub fn skip_to(&mut self, key: &[u8]) -> Result<(), StorageError> {
+        self.walk.skip_to(&SearchKey::new(key))
+    }
 }
 
 #[inline]

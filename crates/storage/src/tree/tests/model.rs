@@ -132,7 +132,11 @@ fn run(keys: Keys, seed: u64, steps: usize) {
         }
         let mut range = fixture.tree().range(&probe[..]..).unwrap();
         let next = range.next().transpose().unwrap().map(|(k, _)| k.to_vec());
-        assert_eq!(next.as_ref(), model.range(probe..).next().map(|(k, _)| k));
+        assert_eq!(
+            next.as_ref(),
+            model.range(probe.clone()..).next().map(|(k, _)| k)
+        );
+        assert_skips(&fixture.tree(), &model, [&key, &probe], &mut random);
     }
     fixture.assert_equals(&model);
     let mut tree = fixture.tree_mut();
@@ -141,6 +145,43 @@ fn run(keys: Keys, seed: u64, steps: usize) {
     }
     assert_eq!(fixture.pages.page_count(), 0);
     assert_eq!(fixture.state.root, empty);
+}
+
+/// A range between two keys that leaps ahead gives what the model has there.
+fn assert_skips(
+    tree: &Tree<'_, MemoryPages>,
+    model: &BTreeMap<Vec<u8>, Vec<u8>>,
+    mut ends: [&Vec<u8>; 2],
+    random: &mut Random,
+) {
+    ends.sort_unstable();
+    let (low, high) = (ends[0].as_slice(), ends[1].as_slice());
+    let mut range = tree.range(low..high).unwrap();
+    let mut from = low.to_vec();
+    for _ in 0..8 {
+        // Steps of a few entries, of one, back, and to keys that are not there.
+        let ahead = model.range(from.clone()..).nth(random.below(300));
+        let mut to = ahead.map_or_else(|| high.to_vec(), |(key, _)| key.clone());
+        match random.below(4) {
+            0 => to.push(0),
+            1 => drop(to.pop()),
+            _ => {}
+        }
+        range.skip_to(&to).unwrap();
+        from = from.max(to);
+        let found = range
+            .next()
+            .transpose()
+            .unwrap()
+            .map(|(key, _)| key.to_vec());
+        let expected = match from.as_slice() < high {
+            true => model.range(from.clone()..high.to_vec()).next(),
+            false => None,
+        };
+        assert_eq!(found.as_ref(), expected.map(|(key, _)| key));
+        let Some(found) = found else { break };
+        from = [&found[..], &[0]].concat();
+    }
 }
 
 fn sorted_batch(
