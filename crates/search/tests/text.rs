@@ -128,6 +128,8 @@ fn queries() -> Vec<TextQuery> {
         search("rai*", false),
         search("*ain night", false),
         search("*a?n*", false),
+        search("*ai*", false),
+        search("*a*n* r*i*n", false),
         search("*", false),
         search("none", false),
         TextQuery::near("rain river", 3, options()).unwrap(),

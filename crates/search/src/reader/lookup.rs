@@ -248,7 +248,7 @@ fn collect<P: PageRead + ?Sized>(mut postings: Postings<'_, P>) -> Result<EntryS
 }
 
 /// Whether a whole key, field and class included, is one of a cut text.
-fn is_cut(key: &[u8]) -> bool {
+pub(super) fn is_cut(key: &[u8]) -> bool {
     key.len() == 3 + TEXT_BYTES_CUT
 }
 

@@ -19,7 +19,7 @@ use memchr::memmem::Finder;
 use super::IndexReader;
 use super::budget::Budget;
 use super::column::Column;
-use super::walk::{Direction, TermWalk, class_key};
+use super::walk::{Direction, Piece, TermWalk, class_key, stored_term};
 use crate::catalog::FieldId;
 use crate::error::IndexError;
 use crate::matches::Matches;
@@ -38,7 +38,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    fn of(holds: bool) -> Verdict {
+    pub(super) fn of(holds: bool) -> Verdict {
         if holds { Verdict::Yes } else { Verdict::No }
     }
 }
@@ -101,7 +101,12 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
     ) -> Result<Matches, IndexError> {
         let part = self.analyzed(field, part);
         let finder = Finder::new(&part);
-        self.text_where(field, budget, |text| {
+        let (low, high) = (
+            class_key(field, class::TEXT),
+            class_key(field, class::TEXT + 1),
+        );
+        let reach = (Bound::Included(&low[..]), Bound::Excluded(&high[..]));
+        self.unite_with(&finder, reach, budget, |text| {
             match finder.find(text.as_bytes()).is_some() {
                 false if text.is_cut() => Verdict::Unknown,
                 found => Verdict::of(found),
@@ -294,6 +299,33 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
         Ok(Matches::exactly(set.finish()))
     }
 
+    /// As [`unite`](Self::unite) for a condition that no whole text passes that has not what is
+    /// looked for: many texts are searched at once, and only those that have it are looked at.
+    pub(super) fn unite_with(
+        &self,
+        looked_for: &Finder<'_>,
+        reach: (Bound<&[u8]>, Bound<&[u8]>),
+        budget: &mut Budget<'_>,
+        mut condition: impl FnMut(StoredText<'_>) -> Verdict,
+    ) -> Result<Matches, IndexError> {
+        let (mut certain, mut possible) = (self.set_builder(), self.set_builder());
+        let mut walk = self.walk(reach.0, reach.1)?;
+        let mut piece = Piece::default();
+        while walk.next_piece(&mut piece, budget)? {
+            walk.visit_found(&piece, looked_for, |term| {
+                let StoredTerm::Text(text) = term.term()? else {
+                    return Ok(());
+                };
+                match condition(text) {
+                    Verdict::Yes => term.add_to(&mut certain),
+                    Verdict::No => Ok(()),
+                    Verdict::Unknown => term.add_to(&mut possible),
+                }
+            })?;
+        }
+        Ok(Matches::new(certain.finish(), &possible.finish()))
+    }
+
     /// Entries of the texts in reach, as `condition` says.
     pub(super) fn unite(
         &self,
@@ -303,15 +335,15 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
     ) -> Result<Matches, IndexError> {
         let (mut certain, mut possible) = (self.set_builder(), self.set_builder());
         let mut walk = self.walk(reach.0, reach.1)?;
-        while let Some(term) = walk.next_term()? {
+        while let Some((key, value)) = walk.next_key()? {
             budget.spend()?;
-            let StoredTerm::Text(text) = term.term()? else {
+            let StoredTerm::Text(text) = stored_term(key)? else {
                 continue;
             };
             match condition(text) {
-                Verdict::Yes => term.add_to(&mut certain)?,
+                Verdict::Yes => walk.term_at(value)?.add_to(&mut certain)?,
                 Verdict::No => {}
-                Verdict::Unknown => term.add_to(&mut possible)?,
+                Verdict::Unknown => walk.term_at(value)?.add_to(&mut possible)?,
             }
         }
         Ok(Matches::new(certain.finish(), &possible.finish()))

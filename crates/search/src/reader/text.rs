@@ -16,7 +16,7 @@ use jackdaw_storage::PageRead;
 use super::IndexReader;
 use super::budget::Budget;
 use super::range::{Verdict, successor};
-use super::walk::class_key;
+use super::walk::{class_key, stored_term};
 use crate::EntryId;
 use crate::catalog::FieldId;
 use crate::error::IndexError;
@@ -24,10 +24,7 @@ use crate::matches::Matches;
 use crate::occurrence::Occurrences;
 use crate::set::EntrySet;
 use crate::term::{StoredTerm, StoredText, TEXT_BYTES_WHOLE_MAX, Term, class};
-use crate::text::{Comparison, Fuzzy, Likeness, Phrase, TextQuery};
-
-/// So many terms are rather walked over than passed by a look-up.
-const NEAR_TERMS: u32 = 12;
+use crate::text::{Comparison, Fuzzy, Likeness, Phrase, TextQuery, Wildcard};
 
 impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
     /// The entries whose terms pass.
@@ -45,9 +42,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
             TextQuery::Anything => self.text_where(field, budget, |_| Verdict::Yes),
             TextQuery::Term(term) => self.term(field, Term::Text(term)),
             TextQuery::Prefix(prefix) => self.prefix(field, prefix, budget),
-            TextQuery::Wildcard(wildcard) => {
-                self.beginning_with(field, &wildcard.beginning(), budget, query)
-            }
+            TextQuery::Wildcard(wildcard) => self.wildcard(field, wildcard, budget),
             TextQuery::Expression(_) => self.text_where(field, budget, |text| verdict(text, query)),
             TextQuery::Fuzzy(fuzzy) => self.similar(field, fuzzy, budget),
             TextQuery::Range(low, high) => {
@@ -88,21 +83,33 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
         }
     }
 
-    /// The entries with a term that begins with `beginning`, which is analyzed, and passes.
-    fn beginning_with(
+    /// The entries with a term that fits.
+    fn wildcard(
         &self,
         field: FieldId,
-        beginning: &str,
+        wildcard: &Wildcard,
         budget: &mut Budget<'_>,
-        query: &TextQuery,
     ) -> Result<Matches, IndexError> {
+        let beginning = wildcard.beginning();
         let kept = beginning.floor_char_boundary(TEXT_BYTES_WHOLE_MAX);
         let mut low = class_key(field, class::TEXT);
         low.extend_from_slice(&beginning.as_bytes()[..kept]);
         let high = successor(&low);
         let high = high.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        self.unite((Bound::Included(&low[..]), high), budget, |text| {
-            verdict(text, query)
+        let reach = (Bound::Included(&low[..]), high);
+        let literals = wildcard.literals();
+        if let Some(literals) = &literals
+            && let Some(longest) = literals.longest()
+        {
+            return self.unite_with(longest, reach, budget, |text| match text.is_cut() {
+                true => Verdict::Unknown,
+                false => Verdict::of(literals.matches(text.as_bytes())),
+            });
+        }
+        self.unite(reach, budget, |text| match (&literals, text.is_cut()) {
+            (_, true) => Verdict::Unknown,
+            (Some(literals), _) => Verdict::of(literals.matches(text.as_bytes())),
+            (None, _) => Verdict::of(wildcard.matches(&text.to_text())),
         })
     }
 
@@ -115,40 +122,27 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
     ) -> Result<Matches, IndexError> {
         let mut comparison = Comparison::new(fuzzy);
         let (mut certain, mut possible) = (self.set_builder(), self.set_builder());
-        let mut low = class_key(field, class::TEXT);
+        let mut key = class_key(field, class::TEXT);
+        let class_len = key.len();
         let high = class_key(field, class::TEXT + 1);
-        'looked_up: loop {
-            let mut walk = self.walk(Bound::Included(&low), Bound::Excluded(&high))?;
-            let mut passed = 0;
-            while let Some(term) = walk.next_term()? {
-                budget.spend()?;
-                let StoredTerm::Text(text) = term.term()? else {
-                    continue;
-                };
-                match comparison.compare(&text.to_text()) {
-                    Likeness::Beyond(len_bytes) => {
-                        passed += 1;
-                        // Texts that are not UTF-8 were compared as others.
-                        if passed > NEAR_TERMS
-                            && let Some(beginning) = text.as_bytes().get(..len_bytes)
-                        {
-                            low = class_key(field, class::TEXT);
-                            low.extend_from_slice(beginning);
-                            match successor(&low) {
-                                Some(next) => low = next,
-                                None => break 'looked_up,
-                            }
-                            continue 'looked_up;
-                        }
-                        continue;
-                    }
-                    _ if text.is_cut() => term.add_to(&mut possible)?,
-                    Likeness::Similar => term.add_to(&mut certain)?,
-                    Likeness::Different => {}
+        let mut walk = self.walk(Bound::Included(&key), Bound::Excluded(&high))?;
+        while let Some((found, value)) = walk.next_key()? {
+            budget.spend()?;
+            let StoredTerm::Text(text) = stored_term(found)? else {
+                continue;
+            };
+            let is_cut = text.is_cut();
+            match comparison.compare(text.as_bytes()) {
+                Likeness::Beyond(None) => break,
+                Likeness::Beyond(Some(target)) => {
+                    key.truncate(class_len);
+                    key.extend_from_slice(target);
+                    walk.skip_to(&key)?;
                 }
-                passed = 0;
+                _ if is_cut => walk.term_at(value)?.add_to(&mut possible)?,
+                Likeness::Similar => walk.term_at(value)?.add_to(&mut certain)?,
+                Likeness::Different => {}
             }
-            break;
         }
         Ok(Matches::new(certain.finish(), &possible.finish()))
     }
@@ -168,7 +162,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
         self.visit_phrase(
             field,
             phrase,
-            candidates.certain(),
+            candidates.certain().iter(),
             budget,
             &mut |entry, _, _| {
                 found.push(entry);
@@ -183,7 +177,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
         &self,
         field: FieldId,
         phrase: &Phrase,
-        candidates: &EntrySet,
+        candidates: impl Iterator<Item = EntryId>,
         budget: &mut Budget<'_>,
         visit: &mut dyn FnMut(EntryId, u32, u8),
     ) -> Result<(), IndexError> {

@@ -12,9 +12,11 @@
 use std::ops::Bound;
 
 use jackdaw_storage::{Key, PageRead, Range, Tree};
+use memchr::memmem::Finder;
 
 use super::IndexReader;
 use super::budget::Budget;
+use super::lookup::is_cut;
 use crate::catalog::{FieldId, TERMS_TREE};
 use crate::error::{At, IndexError};
 use crate::posting::{Block, Malformed, Postings, TermValue};
@@ -23,6 +25,12 @@ use crate::term::{StoredTerm, class};
 
 /// Bytes in front of a term in its key: the field.
 const FIELD_BYTES: usize = 2;
+
+/// Keys are searched together in pieces of so many bytes: they stay in the nearest cache.
+const PIECE_BYTES: usize = 8 * 1024;
+
+/// Behind each key of a piece. No UTF-8 has it, so what is searched for does not reach over it.
+const SEPARATOR: u8 = 0xff;
 
 /// Which terms of a field to walk over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,6 +58,16 @@ pub struct TermWalk<'t, P: PageRead + ?Sized> {
     direction: Direction,
     postings: Option<Tree<'t, P>>,
     key: Vec<u8>,
+}
+
+/// The keys of terms in a row as one piece of bytes, and their values.
+#[derive(Default)]
+pub(super) struct Piece<'t> {
+    bytes: Vec<u8>,
+    /// Where each key ends with its separator, and the value.
+    terms: Vec<(usize, &'t [u8])>,
+    /// Positions of the terms of which only the beginning is kept.
+    cut: Vec<usize>,
 }
 
 /// One term of a walk.
@@ -83,16 +101,10 @@ impl<'t, P: PageRead + ?Sized> TermWalk<'t, P> {
     /// # Errors
     /// [`IndexError::Damaged`], [`IndexError::Storage`].
     pub fn next_term(&mut self) -> Result<Option<WalkedTerm<'_, 't, P>>, IndexError> {
-        let Some((key, value)) = self.next_entry()? else {
-            return Ok(None);
-        };
-        key.copy_to(&mut self.key);
-        let value = TermValue::parse(value).at(TERMS_TREE, &self.key)?;
-        Ok(Some(WalkedTerm {
-            key: &self.key,
-            value,
-            postings: self.postings,
-        }))
+        match self.next_key()? {
+            Some((_, value)) => self.term_at(value).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The next term that an entry of `set` may have: lists of few entries are looked at, longer
@@ -148,6 +160,91 @@ impl<'t, P: PageRead + ?Sized> TermWalk<'t, P> {
         Ok(true)
     }
 
+    /// The key of the next term, and its value for [`term_at`](Self::term_at); `None` at the end.
+    #[inline]
+    pub(super) fn next_key(&mut self) -> Result<Option<(&[u8], &'t [u8])>, IndexError> {
+        let Some((key, value)) = self.next_entry()? else {
+            return Ok(None);
+        };
+        key.copy_to(&mut self.key);
+        Ok(Some((&self.key, value)))
+    }
+
+    /// The term whose key came last, with its value.
+    pub(super) fn term_at(&self, value: &'t [u8]) -> Result<WalkedTerm<'_, 't, P>, IndexError> {
+        Ok(WalkedTerm {
+            key: &self.key,
+            value: TermValue::parse(value).at(TERMS_TREE, &self.key)?,
+            postings: self.postings,
+        })
+    }
+
+    /// Replaces `piece` by the next terms; false at the end.
+    pub(super) fn next_piece(
+        &mut self,
+        piece: &mut Piece<'t>,
+        budget: &mut Budget<'_>,
+    ) -> Result<bool, IndexError> {
+        piece.bytes.clear();
+        piece.terms.clear();
+        piece.cut.clear();
+        while piece.bytes.len() < PIECE_BYTES
+            && let Some((key, value)) = self.next_entry()?
+        {
+            budget.spend()?;
+            let start = piece.bytes.len();
+            key.append_to(&mut piece.bytes);
+            if is_cut(&piece.bytes[start..]) {
+                piece.cut.push(piece.terms.len());
+            }
+            piece.bytes.push(SEPARATOR);
+            piece.terms.push((piece.bytes.len(), value));
+        }
+        Ok(!piece.terms.is_empty())
+    }
+
+    /// Calls `visit` with the terms of a piece whose keys have what is looked for, and with those
+    /// that are cut; perhaps with others.
+    pub(super) fn visit_found(
+        &self,
+        piece: &Piece<'t>,
+        looked_for: &Finder<'_>,
+        mut visit: impl FnMut(WalkedTerm<'_, 't, P>) -> Result<(), IndexError>,
+    ) -> Result<(), IndexError> {
+        let mut visit_at = |position: usize| {
+            let before = position.checked_sub(1);
+            let start = before.map_or(0, |before| piece.terms[before].0);
+            let (end, value) = piece.terms[position];
+            let key = &piece.bytes[start..end - 1];
+            visit(WalkedTerm {
+                key,
+                value: TermValue::parse(value).at(TERMS_TREE, key)?,
+                postings: self.postings,
+            })
+        };
+        piece.cut.iter().copied().try_for_each(&mut visit_at)?;
+        let mut from = 0;
+        while from < piece.bytes.len()
+            && let Some(at) = looked_for.find(&piece.bytes[from..])
+        {
+            let position = piece.terms.partition_point(|(end, _)| *end <= from + at);
+            if !piece.cut.contains(&position) {
+                visit_at(position)?;
+            }
+            from = piece.terms[position].0;
+        }
+        Ok(())
+    }
+
+    /// Passes the terms, in ascending order, whose keys are below `key`.
+    pub(super) fn skip_to(&mut self, key: &[u8]) -> Result<(), IndexError> {
+        debug_assert_eq!(self.direction, Direction::Ascending);
+        if let Some(range) = &mut self.range {
+            range.skip_to(key)?;
+        }
+        Ok(())
+    }
+
     fn next_entry(&mut self) -> Result<Option<(Key<'t>, &'t [u8])>, IndexError> {
         let Some(range) = &mut self.range else {
             return Ok(None);
@@ -166,12 +263,7 @@ impl<'t, P: PageRead + ?Sized> WalkedTerm<'_, 't, P> {
     /// # Errors
     /// [`IndexError::Damaged`].
     pub fn term(&self) -> Result<StoredTerm<'_>, IndexError> {
-        let wrong = Malformed("the key of a term is malformed");
-        self.key
-            .get(FIELD_BYTES..)
-            .and_then(StoredTerm::decode)
-            .ok_or(wrong)
-            .at(TERMS_TREE, self.key)
+        stored_term(self.key)
     }
 
     /// Number of entries that have the term.
@@ -257,6 +349,14 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
             direction,
         )
     }
+}
+
+/// The term of a whole key.
+#[inline]
+pub(super) fn stored_term(key: &[u8]) -> Result<StoredTerm<'_>, IndexError> {
+    let wrong = Malformed("the key of a term is malformed");
+    let term = key.get(FIELD_BYTES..).and_then(StoredTerm::decode);
+    term.ok_or(wrong).at(TERMS_TREE, key)
 }
 
 /// What the keys of a class of a field begin with.

@@ -1,6 +1,6 @@
 //! Similar terms: few insertions, deletions and replacements apart.
 //!
-//! Called by `query` for `fuzzy(...)` and `~`, and by the reader for suggestions.
+//! Called by `query` for `fuzzy(...)`, `~` and suggestions; the reader walks with `similar`.
 //!
 //! Threads: pure functions.
 
@@ -48,89 +48,6 @@ impl Fuzzy {
     #[must_use]
     pub fn matches(&self, other: &str) -> bool {
         edits_between(&self.term, other, self.edits).is_some()
-    }
-}
-
-/// What a text is to a term.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Likeness {
-    /// It is similar.
-    Similar,
-    /// It is not.
-    Different,
-    /// No text is that begins with these bytes of it.
-    Beyond(usize),
-}
-
-/// Compares one term with texts that come in order: what a text shares with the one before is not
-/// compared again.
-pub(crate) struct Comparison {
-    term: Vec<char>,
-    most: usize,
-    /// The beginning of the text before that was compared.
-    text: Vec<char>,
-    /// A row of `term.len() + 1` for each beginning of `text`, the empty one first: the edits
-    /// between it and each beginning of `term`.
-    rows: Vec<usize>,
-}
-
-impl Comparison {
-    pub(crate) fn new(fuzzy: &Fuzzy) -> Comparison {
-        let term: Vec<char> = fuzzy.term.chars().collect();
-        Comparison {
-            rows: (0..=term.len()).collect(),
-            most: fuzzy.edits as usize,
-            text: Vec::new(),
-            term,
-        }
-    }
-
-    /// What `text` is to the term.
-    pub(crate) fn compare(&mut self, text: &str) -> Likeness {
-        let width = self.term.len() + 1;
-        let known = text.chars().zip(&self.text);
-        let shared = known.take_while(|(c, before)| c == *before).count();
-        self.text.truncate(shared);
-        self.rows.truncate((shared + 1) * width);
-        if self.is_beyond() {
-            let len_bytes = self.text.iter().map(|c| c.len_utf8()).sum();
-            return Likeness::Beyond(len_bytes);
-        }
-        for (at, c) in text.char_indices().skip(shared) {
-            self.push(c);
-            if self.is_beyond() {
-                return Likeness::Beyond(at + c.len_utf8());
-            }
-        }
-        match self.rows.last() {
-            Some(edits) if *edits <= self.most => Likeness::Similar,
-            _ => Likeness::Different,
-        }
-    }
-
-    /// Whether every text that begins like this needs too many edits.
-    fn is_beyond(&self) -> bool {
-        let width = self.term.len() + 1;
-        let row = &self.rows[self.rows.len() - width..];
-        row.iter().all(|&edits| edits > self.most)
-    }
-
-    /// Adds the row of one more character.
-    fn push(&mut self, c: char) {
-        let width = self.term.len() + 1;
-        let last = self.rows.len() - width;
-        self.rows.push(self.text.len() + 1);
-        for (j, y) in self.term.iter().enumerate() {
-            let replaced = self.rows[last + j] + usize::from(c != *y);
-            let inserted = self.rows[last + j + 1].min(self.rows[last + width + j]) + 1;
-            let mut least = replaced.min(inserted);
-            let before = self.text.last();
-            if j > 0 && before == Some(y) && self.term[j - 1] == c {
-                least = least.min(self.rows[last - width + j - 1] + 1);
-            }
-            self.rows.push(least);
-        }
-        self.text.push(c);
     }
 }
 
@@ -187,46 +104,6 @@ mod tests {
         ] {
             assert_eq!(edits_between(a, b, 3), Some(edits), "{a} {b}");
             assert_eq!(edits_between(a, b, edits - 1), None, "{a} {b}");
-        }
-    }
-
-    #[test]
-    fn texts_in_order_are_compared_like_single_ones() {
-        let mut texts = vec![String::new()];
-        for len in 1..=5_usize {
-            for code in 0..3_usize.pow(u32::try_from(len).unwrap()) {
-                let letter = |at: usize| {
-                    ['a', 'b', '\u{e4}'][code / 3_usize.pow(u32::try_from(at).unwrap()) % 3]
-                };
-                texts.push((0..len).map(letter).collect());
-            }
-        }
-        texts.sort_unstable();
-        for (term, edits) in [
-            ("", 1),
-            ("ab", 0),
-            ("abba", 1),
-            ("b\u{e4}a", 2),
-            ("aaaa", 3),
-        ] {
-            let fuzzy = Fuzzy {
-                term: term.into(),
-                edits,
-            };
-            let mut comparison = Comparison::new(&fuzzy);
-            for text in &texts {
-                let likeness = comparison.compare(text);
-                let expected = fuzzy.matches(text);
-                assert_eq!(likeness == Likeness::Similar, expected, "{term} {text}");
-                if let Likeness::Beyond(len_bytes) = likeness {
-                    let beginning = &text[..len_bytes];
-                    let alike = texts.iter().filter(|text| text.starts_with(beginning));
-                    assert!(
-                        alike.clone().all(|text| !fuzzy.matches(text)),
-                        "{term} {beginning}"
-                    );
-                }
-            }
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! `query` is the condition and its meaning for the terms of one value (`terms`); `search_text` and
 //! `lucene` read it from what users write; `pattern`, `fuzzy` and `phrase` compare. The reader
-//! answers the same conditions from an index.
+//! answers the same conditions from an index, similar terms by a walk with `similar`.
 //!
 //! Invariants:
 //! - [`TextQuery::matches`] is the meaning; an index that has the same terms answers the same.
@@ -13,6 +13,7 @@ mod pattern;
 mod phrase;
 mod query;
 mod search_text;
+mod similar;
 mod terms;
 
 pub use fuzzy::{Fuzzy, edits_between};
@@ -21,7 +22,7 @@ pub use phrase::Phrase;
 pub use query::{Expression, TextError, TextQuery};
 pub use terms::FieldTerms;
 
-pub(crate) use fuzzy::{Comparison, Likeness};
+pub(crate) use similar::{Comparison, Likeness};
 
 /// Longest text of a search, a wildcard or an expression, in bytes.
 pub const QUERY_TEXT_BYTES_MAX: usize = 32 * 1024;

@@ -4,6 +4,8 @@
 //!
 //! Threads: pure functions.
 
+use memchr::memmem::Finder;
+
 /// A text with wildcards, folded as the terms are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wildcard {
@@ -55,6 +57,26 @@ impl Wildcard {
         literal.collect()
     }
 
+    /// What fits a pattern without `?`, to compare with many terms; `None` for others.
+    pub(crate) fn literals(&self) -> Option<Literals> {
+        let mut texts = vec![String::new()];
+        for piece in &self.pieces {
+            match piece {
+                Piece::Run => texts.push(String::new()),
+                Piece::One => return None,
+                Piece::Char(c) => texts.last_mut()?.push(*c),
+            }
+        }
+        let beginning = texts.remove(0);
+        let ending = texts.pop();
+        let between = texts.iter().map(|text| Finder::new(text).into_owned());
+        Some(Literals {
+            between: between.collect(),
+            beginning,
+            ending,
+        })
+    }
+
     /// Whether all of `term` fits.
     #[must_use]
     pub fn matches(&self, term: &str) -> bool {
@@ -85,6 +107,40 @@ impl Wildcard {
     }
 }
 
+/// A pattern of texts with anything between them.
+pub(crate) struct Literals {
+    beginning: String,
+    between: Vec<Finder<'static>>,
+    /// `None`: the beginning is all.
+    ending: Option<String>,
+}
+
+impl Literals {
+    /// The longest text that stands between others: what fits has it somewhere.
+    pub(crate) fn longest(&self) -> Option<&Finder<'static>> {
+        let texts = self.between.iter().filter(|text| !text.needle().is_empty());
+        texts.max_by_key(|text| text.needle().len())
+    }
+
+    /// Whether all of `term`, which is UTF-8, fits.
+    #[inline]
+    pub(crate) fn matches(&self, term: &[u8]) -> bool {
+        let Some(mut rest) = term.strip_prefix(self.beginning.as_bytes()) else {
+            return false;
+        };
+        let Some(ending) = &self.ending else {
+            return rest.is_empty();
+        };
+        for text in &self.between {
+            match text.find(rest) {
+                Some(at) => rest = &rest[at + text.needle().len()..],
+                None => return false,
+            }
+        }
+        rest.ends_with(ending.as_bytes())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +156,9 @@ mod tests {
             ("a?c", "ac", false),
             ("a*b*c", "axxbyyc", true),
             ("a*b*c", "axxcyyb", false),
+            ("aba*aba", "ababa", false),
+            ("*ab*ab*", "xababx", true),
+            ("*\u{e4}*", "x\u{e4}x", true),
             ("**", "", true),
             ("", "", true),
             ("", "a", false),
@@ -107,11 +166,14 @@ mod tests {
             (r"a\*", "a*", true),
             (r"a\*", "ab", false),
         ] {
-            assert_eq!(
-                Wildcard::parse(pattern).matches(term),
-                expected,
-                "{pattern} {term}"
-            );
+            let wildcard = Wildcard::parse(pattern);
+            assert_eq!(wildcard.matches(term), expected, "{pattern} {term}");
+            let literals = wildcard.literals();
+            assert_eq!(literals.is_none(), pattern.contains('?'), "{pattern}");
+            if let Some(literals) = literals {
+                let fits = literals.matches(term.as_bytes());
+                assert_eq!(fits, expected, "{pattern} {term}");
+            }
         }
         assert_eq!(Wildcard::parse("ab?c*").beginning(), "ab");
     }
