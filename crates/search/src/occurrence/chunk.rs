@@ -17,7 +17,8 @@ use jackdaw_base::varint;
 
 use super::bound::{Bound, take_bound, write_bound};
 use crate::posting::{
-    BASE_MAX, BLOCK_ENTRIES, Malformed, best_width, pack_patched, packed_len_bytes, unpack_patched,
+    BASE_MAX, BLOCK_ENTRIES, Malformed, add_up, best_width, pack_patched, packed_len_bytes,
+    unpack_patched,
 };
 
 /// Most entries in one chunk.
@@ -177,11 +178,7 @@ impl Items {
             rest = &body[packed_len_bytes(bits) + extra..];
         }
         // A gap in front of the first entry would make it another than the key says.
-        let mut entry = first.wrapping_sub(1);
-        for (place, gap) in self.entries.iter_mut().zip(gaps) {
-            entry = entry.wrapping_add(u64::from(gap)).wrapping_add(1);
-            *place = entry;
-        }
+        add_up(first, &gaps, &mut self.entries);
         for frequency in &mut self.frequencies {
             *frequency = frequency.saturating_add(1);
         }

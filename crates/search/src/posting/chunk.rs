@@ -148,11 +148,7 @@ impl<'a> Chunk<'a> {
             _ => return Err(Malformed("a block is of a later kind")),
         }
         let first = self.block_first(block);
-        let mut entry = first.wrapping_sub(1);
-        for (out, delta) in out.entries.iter_mut().zip(deltas) {
-            entry = entry.wrapping_add(u64::from(delta)).wrapping_add(1);
-            *out = entry;
-        }
+        pack::add_up(first, &deltas, &mut out.entries);
         let last = out.entries[out.len - 1];
         let in_order = match block + 1 < self.blocks() {
             true => last < self.block_first(block + 1),

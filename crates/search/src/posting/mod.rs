@@ -18,5 +18,5 @@ pub(crate) use chunk::{
 };
 pub(crate) use list::{ListEditor, chunk_count};
 pub(crate) use merge::{Change, count_after, merge};
-pub(crate) use pack::{BLOCK_ENTRIES, packed_len_bytes};
+pub(crate) use pack::{BLOCK_ENTRIES, add_up, packed_len_bytes};
 pub(crate) use value::{DEMOTE_ENTRIES, ListNumber, TermValue, try_write, write_large};

@@ -51,6 +51,19 @@ pub(crate) fn unpack(bytes: &[u8], bits: u8, values: &mut [u32; BLOCK_ENTRIES]) 
     Some(())
 }
 
+/// Makes ascending entries out of gaps: the first is `first` and its gap, each further one is behind
+/// the one before by its gap and one. Only one addition of four waits for another.
+pub(crate) fn add_up(first: u64, gaps: &[u32; BLOCK_ENTRIES], out: &mut [u64; BLOCK_ENTRIES]) {
+    let mut before = first.wrapping_sub(1);
+    let ((gaps, _), (out, _)) = (gaps.as_chunks::<LANES>(), out.as_chunks_mut::<LANES>());
+    for (gaps, out) in gaps.iter().zip(out) {
+        let [a, b, c, d] = gaps.map(|gap| u64::from(gap) + 1);
+        let sums = [a, a + b, a + b + c, a + b + (c + d)];
+        *out = sums.map(|sum| before.wrapping_add(sum));
+        before = out[LANES - 1];
+    }
+}
+
 const fn mask(bits: usize) -> u32 {
     if bits == 32 {
         u32::MAX
@@ -106,6 +119,23 @@ fn unpack_width<const BITS: usize>(bytes: &[u8], values: &mut [u32; BLOCK_ENTRIE
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gaps_add_up() {
+        let mut gaps = [0; BLOCK_ENTRIES];
+        for (at, gap) in (0..).zip(&mut gaps) {
+            *gap = at * 7 % 5 + u32::from(at == 9) * u32::MAX / 2;
+        }
+        for first in [0, 77, u64::MAX - 3] {
+            let mut entries = [0; BLOCK_ENTRIES];
+            add_up(first, &gaps, &mut entries);
+            let mut expected = first.wrapping_sub(1);
+            for (entry, gap) in entries.iter().zip(gaps) {
+                expected = expected.wrapping_add(u64::from(gap)).wrapping_add(1);
+                assert_eq!(*entry, expected);
+            }
+        }
+    }
 
     fn pattern(bits: u8) -> [u32; BLOCK_ENTRIES] {
         let mut state = 0x9e37_79b9_u32.wrapping_add(u32::from(bits));

@@ -9,7 +9,7 @@ use jackdaw_storage::PageRead;
 use super::IndexReader;
 use crate::catalog::FieldId;
 use crate::error::IndexError;
-use crate::posting::Postings;
+use crate::posting::{BLOCK_ENTRIES, Postings};
 use crate::term::Term;
 
 /// A bit for each number is used when there are no more numbers for each entry of the lists.
@@ -29,27 +29,25 @@ impl Bits {
     /// Adds the entries of a list; gives how many of them were there.
     fn add<P: PageRead + ?Sized>(&mut self, mut list: Postings<'_, P>) -> Result<u64, IndexError> {
         let mut known = 0;
+        // The word of the entry before is kept at hand: a word that is read right after it was
+        // written is waited for.
+        let (mut at, mut word) = (usize::MAX, 0);
         loop {
             for entry in list.pending() {
-                let word = usize::try_from(entry / 64).ok();
-                if let Some(word) = word.and_then(|word| self.0.get_mut(word)) {
-                    known += *word >> (entry % 64) & 1;
-                    *word |= 1 << (entry % 64);
-                }
+                let next = usize::try_from(entry / 64).unwrap_or(usize::MAX);
+                let Some(place) = self.0.get_mut(next) else {
+                    continue;
+                };
+                let there = if next == at { word } else { *place };
+                known += there >> (entry % 64) & 1;
+                word = there | 1 << (entry % 64);
+                *place = word;
+                at = next;
             }
             if !list.next_block()? {
                 return Ok(known);
             }
         }
-    }
-}
-
-impl Bits {
-    #[inline]
-    fn contains(&self, entry: u64) -> bool {
-        let word = usize::try_from(entry / 64).ok();
-        let word = word.and_then(|word| self.0.get(word));
-        word.is_some_and(|word| word >> (entry % 64) & 1 == 1)
     }
 
     /// Appends the entries of a list that are here.
@@ -58,13 +56,26 @@ impl Bits {
         mut list: Postings<'_, P>,
         found: &mut Vec<u64>,
     ) -> Result<(), IndexError> {
+        let mut here = [0; BLOCK_ENTRIES];
         loop {
-            let here = list.pending().iter().filter(|entry| self.contains(**entry));
-            found.extend(here);
+            // Written whether it is here or not, so that nothing depends on a guess.
+            let mut count = 0;
+            for &entry in list.pending() {
+                here[count] = entry;
+                count += usize::from(self.contains(entry));
+            }
+            found.extend_from_slice(&here[..count]);
             if !list.next_block()? {
                 return Ok(());
             }
         }
+    }
+
+    #[inline]
+    fn contains(&self, entry: u64) -> bool {
+        let word = usize::try_from(entry / 64).ok();
+        let word = word.and_then(|word| self.0.get(word));
+        word.is_some_and(|word| word >> (entry % 64) & 1 == 1)
     }
 }
 
@@ -80,9 +91,6 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
             lists.push(self.postings(field, term)?);
         }
         let together = lists.iter().map(Postings::entry_count).sum();
-        if lists.len() < 2 {
-            return Ok(together);
-        }
         let Some(mut bits) = Bits::new(self.catalog.counters.next_entry, together) else {
             return Ok(self.any_of(field, terms)?.possible().len());
         };

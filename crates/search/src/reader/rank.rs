@@ -145,24 +145,20 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
                 self.count_any(field, &words, excluded)?
             }
             Some(Shape::All(words)) => {
-                let terms = words.iter().map(|(word, _)| Term::Text(word));
-                let mut found = self.entries_of_all(field, terms)?;
-                if !excluded.is_empty() {
-                    let mut excluded = excluded.probe();
-                    found.retain(|entry| !excluded.contains(*entry));
-                }
+                let words_alone = words.iter().map(|(word, _)| *word);
+                let found = self.entries_of_words(field, words_alone, excluded)?;
                 best_of_all(walks(&words), &found, &slowness, budget, &mut best)?;
                 found.len() as u64
             }
             Some(Shape::Phrase(phrase, factor)) => {
-                let terms = phrase.terms.iter().map(|(word, _)| Term::Text(word));
-                let candidates = self.all_of(field, terms)?.possible().and_not(excluded);
+                let words = phrase.terms.iter().map(|(word, _)| &**word);
+                let candidates = self.entries_of_words(field, words, excluded)?;
                 let weight = factor * statistics.phrase_idf(phrase);
                 let mut total = 0;
                 self.visit_phrase(
                     field,
                     phrase,
-                    &candidates,
+                    candidates.into_iter().map(EntryId),
                     budget,
                     &mut |entry, count, norm| {
                         total += 1;
@@ -176,6 +172,21 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
             best: best.finish(),
             total,
         }))
+    }
+
+    /// The entries that have all of these words, without those of `excluded`.
+    fn entries_of_words<'w>(
+        &self,
+        field: FieldId,
+        words: impl Iterator<Item = &'w str> + Clone,
+        excluded: &EntrySet,
+    ) -> Result<Vec<u64>, IndexError> {
+        let mut found = self.entries_of_all(field, words.map(Term::Text))?;
+        if !excluded.is_empty() {
+            let mut excluded = excluded.probe();
+            found.retain(|entry| !excluded.contains(*entry));
+        }
+        Ok(found)
     }
 
     /// How many entries pass a condition that [`ranks`](Self::ranks), by posting lists alone;
@@ -202,8 +213,10 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
         excluded: &EntrySet,
     ) -> Result<u64, IndexError> {
         let terms = words.iter().map(|(word, _)| Term::Text(word));
-        if excluded.is_empty() {
-            return self.count_of_any(field, terms);
+        match words {
+            [(word, _)] if excluded.is_empty() => return self.count(field, Term::Text(word)),
+            _ if excluded.is_empty() => return self.count_of_any(field, terms),
+            _ => {}
         }
         let found = self.any_of(field, terms)?;
         Ok(found.possible().and_not(excluded).len())

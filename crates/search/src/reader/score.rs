@@ -360,7 +360,7 @@ impl<P: PageRead + ?Sized> Scorer<'_, '_, P> {
         self.reader.visit_phrase(
             self.field,
             phrase,
-            &candidates,
+            candidates.iter(),
             budget,
             &mut |entry, count, norm| {
                 let score = weight * saturation(count, norm, &slowness);

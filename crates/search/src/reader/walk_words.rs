@@ -28,6 +28,10 @@ const SPAN_ENTRIES: usize = 2_048;
 /// Sums of bounds are rounded otherwise than sums of scores, by some 1e-15 of them.
 const ROUNDING: f64 = 1e-9;
 
+/// From so many entries on it is cheaper to mark all entries of the other words than to look each
+/// one up there.
+const MARKED_CANDIDATES_MIN: usize = 8;
+
 type Slowness = [f64; 256];
 
 /// Whether what has no score above `most` can be left out.
@@ -127,6 +131,15 @@ impl<'t, P: PageRead + ?Sized> WordWalk<'t, P> {
         Ok(())
     }
 
+    /// Calls `visit` with the entries from `from` to below `to`.
+    fn visit(&mut self, (from, to): (u64, u64), visit: impl FnMut(u64)) -> Result<(), IndexError> {
+        let (items, passed) = self.walk.unpacked()?;
+        pass_below(items.entries(), passed, from);
+        let rest = items.entries()[*passed..].iter().copied();
+        rest.take_while(|entry| *entry < to).for_each(visit);
+        Ok(())
+    }
+
     /// The share of one entry of the chunk, at or behind those asked for before.
     fn share(&mut self, entry: u64, slowness: &Slowness) -> Result<Option<f64>, IndexError> {
         let weight = self.weight;
@@ -198,12 +211,19 @@ pub(super) fn best_of_any<P: PageRead + ?Sized>(
         }
     };
     let mut span = Span::new();
+    let mut candidates: Vec<(u64, f64)> = Vec::new();
     let mut from = 0;
-    let mut reaches = vec![None; words.len()];
+    let mut reaches = Vec::with_capacity(words.len());
+    for word in &mut words {
+        reaches.push(word.align(from, slowness)?);
+    }
     loop {
         budget.spend()?;
         for (word, reach) in words.iter_mut().zip(&mut reaches) {
-            *reach = word.align(from, slowness)?;
+            // What is ahead already stays where it is.
+            if reach.is_some_and(|(next, _)| next < from) {
+                *reach = word.align(from, slowness)?;
+            }
         }
         let Some(start) = reaches.iter().flatten().map(|reach| reach.0).min() else {
             return Ok(());
@@ -245,15 +265,39 @@ pub(super) fn best_of_any<P: PageRead + ?Sized>(
             optional += word.bound;
             word.is_there = false;
         }
+        let taken = words.iter().filter(|word| word.is_there).count();
+        if taken == 1 {
+            // The sums are those of one word.
+            candidates.clear();
+            for word in words.iter_mut().filter(|word| word.is_there) {
+                word.take((start, to), slowness, |entry, share| {
+                    if !is_below(share + optional, best) {
+                        candidates.push((entry, share));
+                    }
+                })?;
+            }
+            if candidates.len() >= MARKED_CANDIDATES_MIN {
+                for (word, reach) in words.iter_mut().zip(&reaches) {
+                    if !word.is_there && reach.is_some_and(|(next, _)| next < to) {
+                        word.visit((start, to), |entry| span.mark(entry - start))?;
+                    }
+                }
+                candidates.retain(|(entry, share)| {
+                    span.is_marked(entry - start) || !is_below(*share, best)
+                });
+                span.unmark();
+            }
+            for &(entry, _) in &candidates {
+                let exact = score_of(entry, &mut words, &reaches, to, slowness)?;
+                push(best, entry, exact);
+            }
+            continue;
+        }
         span.begin(start);
         for word in words.iter_mut().filter(|word| word.is_there) {
             word.take((start, to), slowness, |entry, share| span.add(entry, share))?;
         }
-        if words
-            .iter()
-            .zip(&reaches)
-            .all(|(word, reach)| word.is_there || reach.is_none_or(|(next, _)| next >= to))
-        {
+        if taken == count {
             span.drain(|entry, score| {
                 push(best, entry, score);
                 Ok(())
@@ -264,16 +308,28 @@ pub(super) fn best_of_any<P: PageRead + ?Sized>(
             if is_below(score + optional, best) {
                 return Ok(());
             }
-            let mut exact = 0.0;
-            for (word, reach) in words.iter_mut().zip(&reaches) {
-                if reach.is_some_and(|(next, _)| next < to) {
-                    exact += word.share(entry, slowness)?.unwrap_or(0.0);
-                }
-            }
+            let exact = score_of(entry, &mut words, &reaches, to, slowness)?;
             push(best, entry, exact);
             Ok(())
         })?;
     }
+}
+
+/// The score of an entry in a span that ends at `to`: the shares of all words in their order.
+fn score_of<P: PageRead + ?Sized>(
+    entry: u64,
+    words: &mut [WordWalk<'_, P>],
+    reaches: &[Option<(u64, u64)>],
+    to: u64,
+    slowness: &Slowness,
+) -> Result<f64, IndexError> {
+    let mut score = 0.0;
+    for (word, reach) in words.iter_mut().zip(reaches) {
+        if reach.is_some_and(|(next, _)| next < to) {
+            score += word.share(entry, slowness)?.unwrap_or(0.0);
+        }
+    }
+    Ok(score)
 }
 
 /// The word of the span with the least bound.
@@ -312,6 +368,25 @@ impl Span {
             *sum += share;
             self.found[at / 64] |= 1 << (at % 64);
         }
+    }
+
+    #[inline]
+    fn mark(&mut self, place: u64) {
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        if let Some(word) = self.found.get_mut(place / 64) {
+            *word |= 1 << (place % 64);
+        }
+    }
+
+    #[inline]
+    fn is_marked(&self, place: u64) -> bool {
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        let word = self.found.get(place / 64);
+        word.is_some_and(|word| word >> (place % 64) & 1 == 1)
+    }
+
+    fn unmark(&mut self) {
+        self.found.fill(0);
     }
 
     /// Gives the entries, ascending, with their sums, and is empty then.
