@@ -51,8 +51,8 @@ pub(crate) fn unpack(bytes: &[u8], bits: u8, values: &mut [u32; BLOCK_ENTRIES]) 
     Some(())
 }
 
-/// Makes ascending entries out of gaps: the first is `first` and its gap, each further one is behind
-/// the one before by its gap and one. Only one addition of four waits for another.
+/// Makes ascending entries out of gaps: the first is `first` and its gap, each further one is
+/// behind the one before by its gap and one. Only one addition of four waits for another.
 pub(crate) fn add_up(first: u64, gaps: &[u32; BLOCK_ENTRIES], out: &mut [u64; BLOCK_ENTRIES]) {
     let mut before = first.wrapping_sub(1);
     let ((gaps, _), (out, _)) = (gaps.as_chunks::<LANES>(), out.as_chunks_mut::<LANES>());
