@@ -335,9 +335,9 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
     ) -> Result<Matches, IndexError> {
         let (mut certain, mut possible) = (self.set_builder(), self.set_builder());
         let mut walk = self.walk(reach.0, reach.1)?;
-        while let Some((key, value)) = walk.next_key()? {
+        while let Some(value) = walk.next_value()? {
             budget.spend()?;
-            let StoredTerm::Text(text) = stored_term(key)? else {
+            let StoredTerm::Text(text) = stored_term(walk.key())? else {
                 continue;
             };
             match condition(text) {

@@ -126,9 +126,9 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
         let class_len = key.len();
         let high = class_key(field, class::TEXT + 1);
         let mut walk = self.walk(Bound::Included(&key), Bound::Excluded(&high))?;
-        while let Some((found, value)) = walk.next_key()? {
+        while let Some(value) = walk.next_value()? {
             budget.spend()?;
-            let StoredTerm::Text(text) = stored_term(found)? else {
+            let StoredTerm::Text(text) = stored_term(walk.key())? else {
                 continue;
             };
             let is_cut = text.is_cut();

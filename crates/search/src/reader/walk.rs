@@ -101,8 +101,8 @@ impl<'t, P: PageRead + ?Sized> TermWalk<'t, P> {
     /// # Errors
     /// [`IndexError::Damaged`], [`IndexError::Storage`].
     pub fn next_term(&mut self) -> Result<Option<WalkedTerm<'_, 't, P>>, IndexError> {
-        match self.next_key()? {
-            Some((_, value)) => self.term_at(value).map(Some),
+        match self.next_value()? {
+            Some(value) => self.term_at(value).map(Some),
             None => Ok(None),
         }
     }
@@ -160,14 +160,20 @@ impl<'t, P: PageRead + ?Sized> TermWalk<'t, P> {
         Ok(true)
     }
 
-    /// The key of the next term, and its value for [`term_at`](Self::term_at); `None` at the end.
+    /// The value of the next term, for [`term_at`](Self::term_at), and its key in
+    /// [`key`](Self::key); `None` at the end.
     #[inline]
-    pub(super) fn next_key(&mut self) -> Result<Option<(&[u8], &'t [u8])>, IndexError> {
+    pub(super) fn next_value(&mut self) -> Result<Option<&'t [u8]>, IndexError> {
         let Some((key, value)) = self.next_entry()? else {
             return Ok(None);
         };
         key.copy_to(&mut self.key);
-        Ok(Some((&self.key, value)))
+        Ok(Some(value))
+    }
+
+    /// The whole key of the term that came last.
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
     }
 
     /// The term whose key came last, with its value.

@@ -13,7 +13,7 @@ use super::window::{AscendingBuilder, WINDOW_BITS, WINDOW_WORDS, Words, low_bits
 use crate::EntryId;
 
 /// A list this short is never turned into a bit map: sorting it is cheaper.
-const PENDING_ENTRIES_MIN: usize = 8_192;
+const PENDING_ENTRIES_MIN: usize = 512;
 
 /// Entries for each window of the bit map that the list may have: 128 bytes for its 512.
 const PENDING_PER_WINDOW: usize = 16;
@@ -24,6 +24,8 @@ pub struct SetBuilder {
     pending: Vec<u64>,
     /// Windows that the bit map will have.
     window_count: usize,
+    /// So many are pending when it is made.
+    pending_max: usize,
     /// Empty until there are many entries.
     words: Vec<Words>,
 }
@@ -36,6 +38,9 @@ impl SetBuilder {
         let window_count = usize::try_from((last.0 >> WINDOW_BITS) + 1).unwrap_or(usize::MAX);
         SetBuilder {
             pending: Vec::new(),
+            pending_max: window_count
+                .saturating_mul(PENDING_PER_WINDOW)
+                .max(PENDING_ENTRIES_MIN),
             window_count,
             words: Vec::new(),
         }
@@ -58,8 +63,8 @@ impl SetBuilder {
     fn add_number(&mut self, entry: u64) {
         if !self.set_bit(entry) {
             self.pending.push(entry);
-            if self.pending.len() >= PENDING_ENTRIES_MIN && self.words.is_empty() {
-                self.spill_when_due();
+            if self.pending.len() >= self.pending_max && self.words.is_empty() {
+                self.spill();
             }
         }
     }
@@ -79,14 +84,12 @@ impl SetBuilder {
     }
 
     #[inline(never)]
-    fn spill_when_due(&mut self) {
-        if self.pending.len() / PENDING_PER_WINDOW >= self.window_count {
-            self.words = vec![[0; WINDOW_WORDS]; self.window_count];
-            let pending = std::mem::take(&mut self.pending);
-            for entry in pending {
-                if !self.set_bit(entry) {
-                    self.pending.push(entry);
-                }
+    fn spill(&mut self) {
+        self.words = vec![[0; WINDOW_WORDS]; self.window_count];
+        let pending = std::mem::take(&mut self.pending);
+        for entry in pending {
+            if !self.set_bit(entry) {
+                self.pending.push(entry);
             }
         }
     }
