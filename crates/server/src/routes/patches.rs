@@ -64,7 +64,7 @@ async fn patch(call: Arc<Call>, read: fn(&Call) -> Result<Patch, WireError>) -> 
         }
         false => {
             let command = Command::Patch(Box::new(patch));
-            let results = writing::write(&call, &database, vec![command]).await?;
+            let results = writing::submit(&database, vec![command]).await?;
             match results.into_iter().next() {
                 Some(CommandResult::Patch(outcome)) => *outcome,
                 _ => return Err(lost()),

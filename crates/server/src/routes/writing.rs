@@ -31,13 +31,17 @@ pub(super) async fn prepare<T: Send + 'static>(
     task.await.unwrap_or_else(|_| Err(lost()))
 }
 
-/// Carries out the commands as one transaction and waits until it is durable.
+/// Carries out the commands as one transaction and waits until it is durable. Scripts are left to
+/// the database's own thread, which keeps them compiled and runs those of no other database.
 pub(super) async fn write(
     call: &Call,
     database: &Database,
     commands: Vec<Command>,
 ) -> Result<Vec<CommandResult>, WireError> {
-    let turn = match database.is_idle() {
+    let has_script = commands
+        .iter()
+        .any(|command| matches!(command, Command::Patch(_)));
+    let turn = match !has_script && database.is_idle() {
         true => call.shared.writes_in_place.begin(),
         false => None,
     };
