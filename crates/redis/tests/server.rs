@@ -92,7 +92,7 @@ fn messages_reach_channels_and_patterns_on_both_protocols() {
     assert_eq!(sender.run("PUBLISH news again"), "0");
 }
 
-/// A single loop looks ahead for the keys of a pipeline; that must not show, however the bytes come.
+/// A single loop looks ahead for the keys of a pipeline; that must not show, however bytes come.
 #[test]
 fn a_pipeline_is_answered_alike_with_one_loop_and_with_two() {
     let mut bytes = Vec::new();

@@ -120,7 +120,9 @@ fn measure(binary: &Path, directory: &Path, compare: bool) -> Result<()> {
             &["--appendonly", "yes", "--appendfsync", "always"],
         )?);
     }
-    servers.push(jackdaw("jackdaw, durable", binary, directory, "2", true)?);
+    for (name, threads) in [("jackdaw, 1 thread", "1"), ("jackdaw, 2 threads", "2")] {
+        servers.push(jackdaw(name, binary, directory, threads, true)?);
+    }
     let asked = ["-n", DURABLE_REQUESTS, "-r", "100000", "-t", "set"];
     table("durable", &rates(&servers, &asked)?);
     drop(servers);
