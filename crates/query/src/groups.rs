@@ -4,8 +4,8 @@
 //! projection then see the groups as documents. Groups are made anew for each query, from every
 //! document of the scope, so they are never stale and cost time in proportion.
 //!
-//! A group is a document without id. Its fields are named as the paths are written. What is null, or
-//! not there, is in the group of null; documents whose list to group by is empty are left out.
+//! A group is a document without id. Its fields are named as the paths are written. What is null,
+//! or not there, is in the group of null; documents whose list to group by is empty are left out.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -119,7 +119,7 @@
         // A time that is missing by mistake must not widen the range.
         delete: (...range) => {
           if (range.length !== 0 && (range.length !== 2 || range.some((time) => time == null))) {
-            throw new TypeError('delete() takes two times, delete(from, to), or none for all entries');
+            throw new TypeError('delete() takes two times, (from, to), or none for all entries');
           }
           return call('delete', ...range);
         },

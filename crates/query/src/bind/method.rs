@@ -39,6 +39,9 @@ pub(super) enum Method {
     Unknown,
 }
 
+/// What Lucene calls all documents.
+const EVERYTHING: &str = "*:*";
+
 /// Methods that parse and have a meaning that this version does not execute.
 const PLANNED: [&str; 2] = ["key", "hash"];
 
@@ -114,10 +117,7 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
                 };
                 inner.condition_argument(call, 0)
             }
-            Method::Exists => Ok(match self.field_argument(call, 0)? {
-                Field::Id => Predicate::Everything,
-                field => Predicate::Test(field, Test::Exists),
-            }),
+            Method::Exists => self.exists(call),
             Method::StartsWith => self.affix(call, Test::Prefix),
             Method::EndsWith => self.affix(call, Test::Suffix),
             Method::Search => self.search(call),
@@ -349,7 +349,16 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
         self.terms(call, field, Written::Near { text, slop }, options)
     }
 
-    /// `lucene(field, text)`: about the words of the field, unless it is exact.
+    /// `exists(field)`.
+    fn exists(&self, call: &'q Call) -> Result<Predicate, QueryError> {
+        Ok(match self.field_argument(call, 0)? {
+            Field::Id => Predicate::Everything,
+            field => Predicate::Test(field, Test::Exists),
+        })
+    }
+
+    /// `lucene(field, text)`: about the words of the field, unless it is exact. What has the field
+    /// at all is meant by `*:*`, words or not.
     fn lucene(&self, call: &'q Call) -> Result<Predicate, QueryError> {
         self.check_arguments(call, 2, 3)?;
         let kind = if self.exact {
@@ -357,8 +366,15 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
         } else {
             FieldKind::Search
         };
+        let text = self.text_argument(call, 1)?;
+        if text
+            .as_deref()
+            .is_some_and(|text| text.trim() == EVERYTHING)
+        {
+            return self.exists(call);
+        }
         let (field, options) = self.terms_field(call, kind)?;
-        match self.text_argument(call, 1)? {
+        match text {
             Some(text) => self.terms(call, field, Written::Lucene(text.into()), options),
             None => Ok(Predicate::Nothing),
         }

@@ -77,6 +77,7 @@ fn conditions_become_tests() {
             "search(Name) has 'a b' within 2 or F is similar to 'x'",
         ),
         ("lucene(F, 'a* -b')", "{}", "search(F) is as 'a* -b' says"),
+        ("lucene(F, ' *:* ')", "{}", "F exists"),
         ("regex(F, '^a')", "{}", "F has what fits '^a'"),
         (
             "spatial.within(spatial.point(c.A.Lat, B), spatial.circle(1, 2, 3, 'Miles'))",

@@ -23,7 +23,8 @@ pub(crate) struct StaticView<'q> {
     batches: u64,
 }
 
-/// Whether an entry has an array, maybe an empty one, in this field. Looks at entries until one has.
+/// Whether an entry has an array, maybe an empty one, in this field. Looks at entries until one
+/// has.
 pub(crate) fn has_array(pages: &ReadTransaction, field: &str) -> Result<bool, ReadError> {
     let Some(entries) = pages.tree(ENTRIES)? else {
         return Ok(false);
