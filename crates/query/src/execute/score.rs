@@ -354,8 +354,8 @@ impl<S: Source> Scoring<'_, S> {
             true => {
                 let main = self.main.map_or(0, |reader| reader.entry_count());
                 let stale = match self.main {
-                    Some(reader) => reader.all()?.and(self.stale).len(),
-                    None => 0,
+                    Some(reader) if !self.stale.is_empty() => reader.all()?.and(self.stale).len(),
+                    _ => 0,
                 };
                 let memory = self.memory.map_or(0, |reader| reader.entry_count());
                 idf(main - stale + memory, total)
