@@ -56,11 +56,15 @@ pub(crate) fn unpack(bytes: &[u8], bits: u8, values: &mut [u32; BLOCK_ENTRIES]) 
 pub(crate) fn add_up(first: u64, gaps: &[u32; BLOCK_ENTRIES], out: &mut [u64; BLOCK_ENTRIES]) {
     let mut before = first.wrapping_sub(1);
     let ((gaps, _), (out, _)) = (gaps.as_chunks::<LANES>(), out.as_chunks_mut::<LANES>());
-    for (gaps, out) in gaps.iter().zip(out) {
-        let [a, b, c, d] = gaps.map(|gap| u64::from(gap) + 1);
-        let sums = [a, a + b, a + b + c, a + b + (c + d)];
-        *out = sums.map(|sum| before.wrapping_add(sum));
-        before = out[LANES - 1];
+    for (&[a, b, c, d], out) in gaps.iter().zip(out) {
+        let (a, b) = (u64::from(a) + 1, u64::from(b) + 1);
+        let (c, d) = (u64::from(c) + 1, u64::from(d) + 1);
+        let two = a + b;
+        out[0] = before.wrapping_add(a);
+        out[1] = before.wrapping_add(two);
+        out[2] = before.wrapping_add(two + c);
+        before = before.wrapping_add(two + (c + d));
+        out[3] = before;
     }
 }
 
