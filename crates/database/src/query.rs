@@ -62,6 +62,8 @@ pub struct QueryRequest<'q> {
     pub snapshot: Option<&'q str>,
     /// Gives time series inside rows a `@metadata` of their own, by which clients know them.
     pub marks_series: bool,
+    /// Tells the plan in the result, too.
+    pub wants_plan: bool,
     /// Raised by the caller to stop the query.
     pub interrupt: Option<&'q AtomicBool>,
     /// Most memory for sorting and `distinct`; 256 MiB when absent.
@@ -94,7 +96,7 @@ pub struct QueryResult {
     pub last_query_time: Option<UnixTicks>,
     /// Time from receiving the query to its last row.
     pub duration: Duration,
-    /// The plan as a short tree, for people.
+    /// The plan as a short tree, for people who asked for it.
     pub plan: String,
 }
 
@@ -277,7 +279,9 @@ fn answer(
     let bound = bound.expand(&source, &options)?;
     let plan = wanted.measured("choose a plan", || plan(&bound, &source))?;
     plan.index_name().clone_into(&mut result.index_name);
-    result.plan = plan.to_string();
+    if request.wants_plan || !matches!(wanted, Wanted::Rows) {
+        result.plan = plan.to_string();
+    }
     result.is_unchanged = request.known_etag == Some(result.result_etag);
     if !result.is_unchanged && !matches!(wanted, Wanted::Plan) {
         let outcome = execute(&plan, &source, &options, sink);

@@ -178,6 +178,7 @@ fn explain(call: &Call, asked: &Asked, debug: &str) -> Outcome {
     }
     let request = QueryRequest {
         page_size: Some(0),
+        wants_plan: true,
         ..asked.request()
     };
     let result = super::database(call)?.query(&request, &mut RowBuffer::default());
