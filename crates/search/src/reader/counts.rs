@@ -29,20 +29,13 @@ impl Bits {
     /// Adds the entries of a list; gives how many of them were there.
     fn add<P: PageRead + ?Sized>(&mut self, mut list: Postings<'_, P>) -> Result<u64, IndexError> {
         let mut known = 0;
-        // The word of the entry before is kept at hand: a word that is read right after it was
-        // written is waited for.
-        let (mut at, mut word) = (usize::MAX, 0);
         loop {
             for entry in list.pending() {
-                let next = usize::try_from(entry / 64).unwrap_or(usize::MAX);
-                let Some(place) = self.0.get_mut(next) else {
-                    continue;
-                };
-                let there = if next == at { word } else { *place };
-                known += there >> (entry % 64) & 1;
-                word = there | 1 << (entry % 64);
-                *place = word;
-                at = next;
+                let word = usize::try_from(entry / 64).ok();
+                if let Some(word) = word.and_then(|word| self.0.get_mut(word)) {
+                    known += *word >> (entry % 64) & 1;
+                    *word |= 1 << (entry % 64);
+                }
             }
             if !list.next_block()? {
                 return Ok(known);

@@ -326,15 +326,8 @@ pub(super) fn count_bits(words: &Words) -> usize {
 }
 
 pub(super) fn set_bits(words: &mut Words, array: &[u16]) {
-    // The word of the entry before is kept at hand: a word that is read right after it was written
-    // is waited for.
-    let (mut at, mut word) = (WINDOW_WORDS, 0);
     for &within in array {
-        let next = usize::from(within >> 6);
-        let there = if next == at { word } else { words[next] };
-        word = there | 1 << (within & 63);
-        words[next] = word;
-        at = next;
+        words[usize::from(within >> 6)] |= 1 << (within & 63);
     }
 }
 
