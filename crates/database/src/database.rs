@@ -311,7 +311,7 @@ impl Database {
     }
 
     /// [`Database::submit_batch`] that does all of it on this thread while the database
-    /// [is idle](Database::is_idle): sooner, as no thread is woken, but it waits for a durable write.
+    /// [is idle](Database::is_idle): sooner, as no thread is woken, but it waits for the disk.
     pub fn write_batch(
         &self,
         commands: Vec<Command>,

@@ -530,7 +530,7 @@ fn collections_tell_what_they_hold() {
         .json();
     assert_eq!(found["CountOfDocuments"], 3);
     let names: Vec<&String> = found["Collections"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["@empty", "Cars"]);
+    assert_eq!(names, ["Cars", "@empty"]);
     let cars = &found["Collections"]["Cars"];
     let counts = [
         "Documents",

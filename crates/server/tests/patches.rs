@@ -378,7 +378,7 @@ fn scripts_change_and_read_time_series() {
         heart.append('2024-05-01T12:00:00.0000000Z', [80]);
         timeseries('a/1', 'INC:Steps').increment('2024-05-01T10:00:00Z', [2]);
         timeseries('a/1', 'INC:Steps').increment(1714557600000, 3);
-        heart.delete('2024-05-01T11:30:00Z');
+        heart.delete('2024-05-01T11:30:00Z', '2024-06');
         this.All = heart.get();
         this.Part = heart.get('2024-05-01T10:30:00Z', '2024-05-01T12:00:00Z').length;
         this.Stats = heart.getStats(); this.Steps = timeseries(this, 'inc:steps').get()[0].Values;
@@ -406,7 +406,7 @@ fn scripts_change_and_read_time_series() {
     for (script, why) in [
         (
             "timeseries(this, 'Heart').append('now', 1)",
-            "is not a time",
+            "Unable to parse timeseries from/to values. Got: now",
         ),
         (
             "timeseries(this, 'Heart').append('2024-05-01T10:00:00Z', 'x')",

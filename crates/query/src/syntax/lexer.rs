@@ -174,6 +174,11 @@ pub(super) fn is_plain_word(text: &str) -> bool {
     !text.is_empty() && word_len(text) == text.len()
 }
 
+/// Whether the text is what may follow the `@` of one [`Token::AtWord`], and nothing else.
+pub(super) fn is_metadata_word(text: &str) -> bool {
+    !text.is_empty() && dashed_len(text) == text.len()
+}
+
 /// Length of a word of metadata, which may hold dashes: `last-modified` of `@last-modified`.
 fn dashed_len(text: &str) -> usize {
     let mut len = word_len(text);

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::lexer::is_plain_word;
+use super::lexer::{is_metadata_word, is_plain_word};
 use super::parser::{RESERVED, is_one_of};
 use super::tree::{
     Argument, Call, Comparison, Declaration, DeclarationBody, Direction, Expression, Join, Limit,
@@ -368,7 +368,10 @@ fn print_list<T>(
 
 /// Whether a name may stand without quotes as far as its characters go.
 fn is_bare(name: &str) -> bool {
-    is_plain_word(name.strip_prefix('@').unwrap_or(name))
+    match name.strip_prefix('@') {
+        Some(word) => is_metadata_word(word),
+        None => is_plain_word(name),
+    }
 }
 
 /// A source or alias, quoted when it must be.

@@ -39,7 +39,7 @@ const EXAMPLES: [&str; 17] = [
 ];
 
 /// Other forms that clients send or users type.
-const FORMS: [&str; 35] = [
+const FORMS: [&str; 36] = [
     "FROM Books WHERE Title == 'Dune' ORDER BY Title DESCENDING",
     "from @all_docs",
     "from 'Users' where id() in ($p0) limit $p1, $p2",
@@ -51,6 +51,7 @@ const FORMS: [&str; 35] = [
     "from Cars filter F = 1 filter_limit 6 limit 2 offset 1",
     "from Cars order by @metadata.'@last-modified' desc limit 1",
     "from Cars select Name, @metadata.@nested-object-types as Types",
+    "from Cars select @nested-object-types as Types",
     "from Cars where filter = 1 and nulls = 2 and 'limit' = 3",
     "from Cars where Tags all in ('a', \"b\")",
     "from Cars where F in ()",

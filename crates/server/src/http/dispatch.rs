@@ -78,8 +78,8 @@ pub(crate) enum Handler {
     Quick(Quick),
     /// Waits for something else without holding a thread.
     Waiting(fn(Arc<Call>) -> Pending),
-    /// As `Waiting`, on the connection's own task, with which it ends when the client goes away: for
-    /// handlers that have nothing left to do once a change was handed to the database.
+    /// As `Waiting`, on the connection's own task, with which it ends when the client goes away:
+    /// for handlers that have nothing left to do once a change was handed to the database.
     Direct(fn(Arc<Call>) -> Pending),
     /// As `Waiting`, with a body of any length that is read while it arrives.
     Feeding(fn(Arc<Call>, Feed) -> Pending),

@@ -1,11 +1,11 @@
 //! Changes that are made on a thread of the runtime, and that thread's other tasks meanwhile.
 //!
-//! A change that comes alone takes a durable write, mostly about 0.1 ms: less than waking a thread of
-//! the database and the task again. But a disk may take a second once in a while, and the runtime
-//! does not know that one of its threads waits: it may be the one that looks for news of all
-//! connections. So one change at a time is made in place, and a thread of its own watches it: when
-//! it takes longer than `PATIENCE`, another thread of the runtime is woken, which takes over what
-//! there is to do.
+//! A change that comes alone takes a durable write, mostly about 0.1 ms: less than waking a thread
+//! of the database and the task again. But a disk may take a second once in a while, and the
+//! runtime does not know that one of its threads waits: it may be the one that looks for news of
+//! all connections. So one change at a time is made in place, and a thread of its own watches it:
+//! when it takes longer than `PATIENCE`, another thread of the runtime is woken, which takes over
+//! what there is to do.
 //!
 //! Used by `routes::writing`.
 //!

@@ -55,7 +55,7 @@ pub(super) async fn write(
     results.map_err(|error| failure::write(&error))
 }
 
-/// As [`write`], always by the threads of the database: for changes that follow one another closely.
+/// As [`write`], always by the threads of the database: for changes that follow one another.
 pub(super) async fn submit(
     database: &Database,
     commands: Vec<Command>,

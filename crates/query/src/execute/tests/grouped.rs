@@ -145,7 +145,7 @@ fn conditions_order_and_scripts_see_groups() {
     );
     check(
         "from Cars group by G where count() > 1 select G",
-        r#"[{"G":"x"}]"#,
+        r#"[{"G":"x"},{"G":null}]"#,
     );
     check(
         "from Cars group by G where sum(F) between 1 and 5 select G",
