@@ -5,9 +5,12 @@
 //!
 //! Threads: any. Listeners run on the engine's thread and must not block.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 use std::time::{Duration, Instant};
+
+use jackdaw_base::lowercase::lowercase;
+use rustc_hash::FxHashSet;
 
 use crate::store::Applied;
 use jackdaw_query::Etag;
@@ -25,6 +28,61 @@ pub struct Change {
     pub deletes: u64,
     /// Counters and time series changed, in order.
     pub beside: Arc<[BesideChange]>,
+    /// The documents, oldest change first, each with its last one. `None` when nobody listened
+    /// with [`Database::on_described_change`](crate::Database::on_described_change) as the
+    /// operation began, or when it changed more than 1,024: a snapshot tells them by their etags,
+    /// as far as they did not change since.
+    pub documents: Option<Arc<[DocumentChange]>>,
+}
+
+/// A document that was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentChange {
+    /// The etag of the change.
+    pub etag: Etag,
+    /// Removed, not stored.
+    pub is_deleted: bool,
+    /// Its id; in lower case when it was removed.
+    pub id: String,
+    /// Its collection.
+    pub collection: String,
+}
+
+/// Most documents that are described of one operation.
+const DESCRIBED_MAX: usize = 1024;
+
+/// What an operation changed among documents, while somebody wants it described.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Described(Option<Vec<DocumentChange>>);
+
+impl Described {
+    /// Adds a change; `describe` is not called when nobody wants it.
+    pub(crate) fn push<E>(
+        &mut self,
+        describe: impl FnOnce() -> Result<DocumentChange, E>,
+    ) -> Result<(), E> {
+        if let Some(changes) = &mut self.0 {
+            if changes.len() == DESCRIBED_MAX {
+                self.0 = None;
+            } else {
+                changes.push(describe()?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The last change of each document.
+    fn last_changes(&self) -> Option<Arc<[DocumentChange]>> {
+        let changes = self.0.as_ref()?;
+        let mut seen = FxHashSet::default();
+        let last = changes.iter().rev();
+        let mut last: Vec<_> = last
+            .filter(|change| seen.insert(lowercase(&change.id)))
+            .cloned()
+            .collect();
+        last.reverse();
+        Some(last.into())
+    }
 }
 
 /// A change of something beside a document. `kind` is the word clients know: `Put` for what is new,
@@ -100,11 +158,15 @@ type Listeners<T> = RwLock<Vec<(u64, Callback<T>)>>;
 pub struct Listener {
     hub: Weak<Hub>,
     number: u64,
+    wants_documents: bool,
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Some(hub) = self.hub.upgrade() {
+            if self.wants_documents {
+                hub.describers.fetch_sub(1, Ordering::Relaxed);
+            }
             let mut listeners = hub
                 .listeners
                 .write()
@@ -125,6 +187,8 @@ pub(crate) struct Hub {
     listeners: Listeners<Change>,
     index_listeners: Listeners<IndexNews>,
     next_listener: AtomicU64,
+    /// Listeners that want documents described.
+    describers: AtomicUsize,
     writes: AtomicU64,
     reads: AtomicU64,
     queries: AtomicU64,
@@ -136,6 +200,12 @@ impl Hub {
             last: Mutex::new(last),
             ..Hub::default()
         }
+    }
+
+    /// What an operation that begins now describes.
+    pub(crate) fn described(&self) -> Described {
+        let is_wanted = self.describers.load(Ordering::Relaxed) > 0;
+        Described(is_wanted.then(Vec::new))
     }
 
     /// Reports a durable operation. Listeners hear of it before anybody who waits for its etag.
@@ -151,6 +221,7 @@ impl Hub {
             puts: applied.puts,
             deletes: applied.deletes,
             beside: applied.beside.as_slice().into(),
+            documents: applied.described.last_changes(),
         };
         let listeners = self
             .listeners
@@ -192,6 +263,17 @@ impl Hub {
         self.listen_in(&self.listeners, Arc::new(callback))
     }
 
+    /// [`Hub::listen`], and has documents described.
+    pub(crate) fn listen_described(
+        self: &Arc<Hub>,
+        callback: impl Fn(&Change) + Send + Sync + 'static,
+    ) -> Listener {
+        self.describers.fetch_add(1, Ordering::Relaxed);
+        let mut listener = self.listen(callback);
+        listener.wants_documents = true;
+        listener
+    }
+
     pub(crate) fn listen_to_indexes(
         self: &Arc<Hub>,
         callback: impl Fn(&IndexNews) + Send + Sync + 'static,
@@ -206,6 +288,7 @@ impl Hub {
         Listener {
             hub: Arc::downgrade(self),
             number,
+            wants_documents: false,
         }
     }
 

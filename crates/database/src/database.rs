@@ -534,7 +534,7 @@ impl Database {
         only_surplus: bool,
     ) -> Result<u64, WriteError> {
         self.run(move |transaction, core| {
-            let mut writer = Writer::begin(transaction, &core.id, core.now())?;
+            let mut writer = Writer::begin(transaction, core)?;
             let deleted = writer.delete_revisions(&ids, only_surplus)?;
             Ok((deleted, writer.finish()?))
         })
@@ -592,7 +592,7 @@ impl Database {
     /// # Errors
     /// See [`WriteError`].
     pub fn hilo_next(&self, request: HiloRequest) -> Result<HiloRange, WriteError> {
-        self.run(move |transaction, core| hilo::next(transaction, &core.id, core.now(), &request))
+        self.run(move |transaction, core| hilo::next(transaction, core, &request))
     }
 
     /// Takes back the numbers above `last` of the range that ended with `end`, if no other range
@@ -603,8 +603,7 @@ impl Database {
     pub fn hilo_return(&self, tag: &str, end: i64, last: i64) -> Result<(), WriteError> {
         let tag = tag.to_owned();
         self.run(move |transaction, core| {
-            let now = core.now();
-            let applied = hilo::give_back(transaction, &core.id, now, &tag, end, last)?;
+            let applied = hilo::give_back(transaction, core, &tag, end, last)?;
             Ok(((), applied))
         })
     }
@@ -652,6 +651,16 @@ impl Database {
     /// thread of the engine and must not block, nor hold the last handle of this database.
     pub fn on_change(&self, callback: impl Fn(&Change) + Send + Sync + 'static) -> Listener {
         self.core.hub.listen(callback)
+    }
+
+    /// [`Database::on_change`] that has each document described as the change is made, which costs
+    /// writers a copy of its id: a snapshot that is read later tells only what a document became
+    /// last.
+    pub fn on_described_change(
+        &self,
+        callback: impl Fn(&Change) + Send + Sync + 'static,
+    ) -> Listener {
+        self.core.hub.listen_described(callback)
     }
 
     /// What it did since it was opened.

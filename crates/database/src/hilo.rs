@@ -8,8 +8,8 @@ use jackdaw_base::time::{TICKS_PER_SECOND, UnixTicks};
 use jackdaw_document::{Builder, Value};
 use jackdaw_storage::WriteTransaction;
 
+use crate::database::Core;
 use crate::error::WriteError;
-use crate::identity::DatabaseId;
 use crate::names::fold_id;
 use crate::store::{Applied, Put, Writer};
 
@@ -48,17 +48,16 @@ pub struct HiloRange {
 /// Takes the next range.
 pub(crate) fn next(
     transaction: &mut WriteTransaction,
-    id: &DatabaseId,
-    now: UnixTicks,
+    core: &Core,
     request: &HiloRequest,
 ) -> Result<(HiloRange, Applied), WriteError> {
-    let mut writer = Writer::begin(transaction, id, now)?;
+    let mut writer = Writer::begin(transaction, core)?;
     let document = DocumentName::new(&request.tag)?;
     let taken = document
         .max(&mut writer)?
         .unwrap_or(0)
         .max(request.last_max);
-    let len = range_len(request, now);
+    let len = range_len(request, core.now());
     let low = taken.saturating_add(1);
     let range = HiloRange {
         low,
@@ -72,13 +71,12 @@ pub(crate) fn next(
 /// another range was given since.
 pub(crate) fn give_back(
     transaction: &mut WriteTransaction,
-    id: &DatabaseId,
-    now: UnixTicks,
+    core: &Core,
     tag: &str,
     end: i64,
     last: i64,
 ) -> Result<Applied, WriteError> {
-    let mut writer = Writer::begin(transaction, id, now)?;
+    let mut writer = Writer::begin(transaction, core)?;
     let document = DocumentName::new(tag)?;
     if last < end && document.max(&mut writer)? == Some(end) {
         document.set_max(&mut writer, last)?;

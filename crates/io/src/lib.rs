@@ -6,6 +6,8 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(feature = "mimalloc")]
+pub mod allocator;
 mod buffer;
 mod encrypted;
 mod error;

@@ -5,9 +5,10 @@
 //!
 //! Threads: a tokio runtime with workers for connections and a bounded pool for long reads.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jackdaw_database::DatabaseSet;
 use tokio::net::TcpListener;
@@ -24,6 +25,9 @@ use crate::shared::Shared;
 /// does not hold up the others. More than there are processors wake one another for nothing: with
 /// four on two, 32 connections stored a seventh less.
 const WORKERS_MIN: usize = 2;
+
+/// Least time between two calls of a thread that give memory back.
+const TIDY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Time between two looks at the files of a secured server: what is taken from somebody ends within
 /// a second.
@@ -85,6 +89,7 @@ impl Server {
             .worker_threads(processors.max(WORKERS_MIN))
             .max_blocking_threads(config.blocking_threads_max)
             .thread_name("jackdaw-http")
+            .on_thread_park(tidier(config.give_back_memory))
             .enable_all()
             .build()
             .map_err(StartError::Threads)?;
@@ -117,6 +122,22 @@ impl Server {
             serving: Some(serving),
             runtime: Some(runtime),
         })
+    }
+}
+
+/// Calls `give_back` on a thread that has nothing to do, not too often.
+fn tidier(give_back: Option<fn()>) -> impl Fn() + Send + Sync + 'static {
+    thread_local! {
+        static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+    }
+    move || {
+        let Some(give_back) = give_back else { return };
+        let now = Instant::now();
+        let is_due = |last| now.duration_since(last) >= TIDY_INTERVAL;
+        if LAST.get().is_none_or(is_due) {
+            LAST.set(Some(now));
+            give_back();
+        }
     }
 }
 

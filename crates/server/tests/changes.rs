@@ -122,6 +122,22 @@ fn documents_are_told_by_collection_until_nobody_watches() {
 }
 
 #[test]
+fn a_document_that_changes_again_at_once_is_told_each_time() {
+    let (server, mut connection) = start_with_database();
+    let mut watcher = Watcher::open(&server, "/databases/db1/changes");
+    watcher.next();
+    watcher.watch(1, "watch-doc", &json!("users/1"));
+    for _ in 0..50 {
+        connection.put("/databases/db1/docs?id=users/1", "{}");
+    }
+    for etag in 1..=50 {
+        let vector = watcher.next()["Value"]["ChangeVector"].clone();
+        let expected = format!("A:{etag}-");
+        assert!(vector.as_str().unwrap().starts_with(&expected), "{vector}");
+    }
+}
+
+#[test]
 fn counters_and_time_series_are_told_with_their_values() {
     let (server, mut connection) = start_with_database();
     connection.put("/databases/db1/docs?id=users/1", "{}");

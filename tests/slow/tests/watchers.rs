@@ -29,7 +29,7 @@ const LOADS: usize = 2_000;
 const IDLE: Duration = Duration::from_secs(20);
 
 /// Most memory of one idle watcher in the server.
-const BYTES_OF_WATCHER_MAX: u64 = 32 << 10;
+const BYTES_OF_WATCHER_MAX: u64 = 20 << 10;
 /// Longest time until all are open, and until a change has reached ninety-nine of a hundred.
 const OPENING_MAX: Duration = Duration::from_secs(30);
 const SPREAD_MAX: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ const SPREAD_MAX: Duration = Duration::from_secs(10);
 const LEAVING_MAX: Duration = Duration::from_secs(30);
 const FILES_MORE: usize = 50;
 /// Most of the memory that may stay with the server when all have left.
-const STAYS_MAX: f64 = 0.5;
+const STAYS_MAX: f64 = 0.25;
 
 /// When a watcher that hears nothing has missed a change.
 const HEARING_MAX: Duration = Duration::from_secs(60);

@@ -194,6 +194,7 @@ fn config(arguments: &ServeArguments) -> anyhow::Result<ServerConfig> {
     config.tcp_listen = arguments.listen_tcp;
     config.scrub_bytes_per_second = u64::from(arguments.scrub) << 20;
     config.is_in_memory = arguments.in_memory;
+    config.give_back_memory = Some(jackdaw_io::allocator::give_back);
     if let Some(listen) = arguments.insecure_i_know {
         eprintln!(
             "jackdaw: WARNING: everybody who reaches {listen} can read and change everything"

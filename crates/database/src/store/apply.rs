@@ -19,7 +19,7 @@ use super::trees::{
     DOCUMENTS, ETAGS, IDS, NUMBER_BYTES, SETTINGS, TOMBSTONES, collection_etags, decode_number,
     number_key,
 };
-use crate::changes::BesideChange;
+use crate::changes::{BesideChange, Described, DocumentChange};
 use crate::command::{Command, CommandResult};
 use crate::database::Core;
 use crate::error::{ReadError, WriteError};
@@ -46,6 +46,8 @@ pub(crate) struct Applied {
     pub(crate) deletes: u64,
     /// Changes of counters and time series, for those who watch.
     pub(crate) beside: Vec<BesideChange>,
+    /// Changes of documents, for those who watch.
+    pub(crate) described: Described,
 }
 
 /// Carries out all of `batch`.
@@ -55,7 +57,7 @@ pub(crate) fn apply(
     batch: &Prepared,
     wants_results: bool,
 ) -> Result<Applied, WriteError> {
-    let mut writer = Writer::begin(transaction, &core.id, core.now())?;
+    let mut writer = Writer::begin(transaction, core)?;
     writer.wants_results = wants_results;
     writer.skips_unchanged = batch.skips_unchanged();
     apply_items(&mut writer, core, batch)?;
@@ -164,18 +166,18 @@ pub(crate) struct Writer<'w> {
 impl<'w> Writer<'w> {
     pub(crate) fn begin(
         transaction: &'w mut WriteTransaction,
-        id: &'w DatabaseId,
-        now: UnixTicks,
+        core: &'w Core,
     ) -> Result<Writer<'w>, WriteError> {
         let state = State::load(&transaction.tree_mut(SETTINGS)?.as_tree())?;
         let applied = Applied {
             etag_before: state.last_etag,
+            described: core.hub.described(),
             ..Applied::default()
         };
         Ok(Writer {
             transaction,
-            id,
-            now,
+            id: &core.id,
+            now: core.now(),
             state,
             collections: FxHashMap::default(),
             wants_results: false,
@@ -384,6 +386,7 @@ impl<'w> Writer<'w> {
             head.encode(put.id, metadata_len, content, place);
         })?;
         self.move_etag(put.collection, number, old.map(|old| old.etag))?;
+        self.describe(false, put.id, put.collection)?;
         if is_forced || rule.is_some() {
             let (metadata, body) = content.split_at(metadata_len as usize);
             let state = revisions::State {
@@ -523,7 +526,28 @@ impl<'w> Writer<'w> {
             .checked_sub(1)
             .ok_or_else(|| ReadError::damaged("the count of a collection"))?;
         open.record.last_etag = etag;
-        Ok(())
+        self.describe(true, folded, head.collection)
+    }
+
+    /// Tells of the change with the last etag, if somebody wants to know.
+    fn describe(
+        &mut self,
+        is_deleted: bool,
+        id: &str,
+        collection: CollectionNumber,
+    ) -> Result<(), WriteError> {
+        let etag = self.state.last_etag;
+        let mut described = std::mem::take(&mut self.applied.described);
+        let outcome = described.push(|| {
+            Ok(DocumentChange {
+                etag,
+                is_deleted,
+                id: id.to_owned(),
+                collection: self.collection_name(collection)?,
+            })
+        });
+        self.applied.described = described;
+        outcome
     }
 
     pub(super) fn check_expected(

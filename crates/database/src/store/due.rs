@@ -205,7 +205,7 @@ pub(crate) fn carry_out(
             due.push((key, DocumentNumber(u64::from_be_bytes(*number))));
         }
     }
-    let mut writer = Writer::begin(transaction, &core.id, core.now())?;
+    let mut writer = Writer::begin(transaction, core)?;
     let mut count = 0;
     for (key, number) in &due {
         writer.fall_due(kind, *number)?;

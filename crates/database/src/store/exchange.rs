@@ -196,7 +196,7 @@ pub(crate) fn apply_cluster_wide(
     if !violations.is_empty() {
         return Err(WriteError::ClusterConflict(violations));
     }
-    let mut writer = Writer::begin(transaction, &core.id, core.now())?.with_results();
+    let mut writer = Writer::begin(transaction, core)?.with_results();
     writer.is_cluster_wide = true;
     writer.exchange_index = Some(index);
     apply_items(&mut writer, core, batch)?;

@@ -138,7 +138,7 @@ pub(crate) fn carry_out(
     core: &Core,
     now: i64,
 ) -> Result<(u64, Applied), WriteError> {
-    let mut writer = Writer::begin(transaction, &core.id, core.now())?;
+    let mut writer = Writer::begin(transaction, core)?;
     if writer.enter_for_new_policies()?.is_some() {
         return Ok((0, writer.finish()?));
     }

@@ -1,7 +1,7 @@
 //! Single facts about changes, conditions, ids, metadata and listings.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_database::{
@@ -356,6 +356,46 @@ fn listeners_hear_of_durable_changes_until_they_are_dropped() {
     drop(listener);
     database.batch(vec![put("c", "", "{}")]).unwrap();
     assert_eq!(heard.load(Ordering::Relaxed), 201);
+}
+
+#[test]
+fn each_change_of_a_document_is_described_for_who_asks() {
+    let database = open(&SimVfs::new(11));
+    let changes = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&changes);
+    let listener = database.on_described_change(move |change| {
+        let documents = change.documents.as_ref().map(|documents| {
+            let texts = documents.iter().map(|one| {
+                let sign = if one.is_deleted { '-' } else { '+' };
+                format!("{sign}{}/{}@{}", one.collection, one.id, one.etag.0)
+            });
+            texts.collect::<Vec<_>>().join(" ")
+        });
+        heard.lock().unwrap().push(documents);
+    });
+    let take = || std::mem::take(&mut *changes.lock().unwrap());
+    store(&database, "A", "As", r#"{"n":1}"#);
+    store(&database, "a", "As", r#"{"n":2}"#);
+    // Of one batch the last change of each document.
+    let batch = vec![put("a", "As", "{}"), put("b", "", "{}"), delete("A")];
+    database.batch(batch).unwrap();
+    let told = ["+As/A@1", "+As/a@2", "+@empty/b@4 -As/a@5"];
+    assert_eq!(take(), told.map(|one| Some(one.to_owned())));
+    // Too many to be described.
+    let many = (0..1025).map(|number| put(&format!("m/{number}"), "", "{}"));
+    database.batch(many.collect()).unwrap();
+    assert_eq!(take(), [None]);
+    // The next operation is described again, and nothing is when nobody wants it.
+    store(&database, "a", "As", "{}");
+    assert!(take()[0].is_some());
+    drop(listener);
+    let heard = Arc::clone(&changes);
+    let _listener = database.on_change(move |change| {
+        let is_described = change.documents.is_some();
+        heard.lock().unwrap().push(is_described.then(String::new));
+    });
+    store(&database, "a", "As", "{}");
+    assert_eq!(take(), [None]);
 }
 
 #[test]

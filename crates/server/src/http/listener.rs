@@ -11,7 +11,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -21,13 +21,13 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::addresses::{AddressPlace, Addresses};
-use super::dispatch;
 use super::reply::ReplyBody;
 use super::stall::Stalling;
+use super::{dispatch, events};
 use crate::auth::Caller;
 use crate::shared::Shared;
 
@@ -161,13 +161,27 @@ async fn connection(
 
 /// Answers a request. What that takes is boxed, and freed with the answer: hyper keeps the place of
 /// a request's future as long as the connection, also while it is idle or streams.
+///
+/// Events are handed over to the connection's task by `events`, if they may be.
 async fn answer(
     shared: Arc<Shared>,
     places: Arc<Places>,
     caller: Caller,
     request: Request<Incoming>,
+    events: Option<oneshot::Sender<Response<ReplyBody>>>,
 ) -> Result<Response<ReplyBody>, Infallible> {
-    Ok(Box::pin(dispatch::answer(shared, places, caller, request)).await)
+    let events = events.filter(|_| events::are_possible(&request));
+    let response = Box::pin(dispatch::answer(shared, places, caller, request)).await;
+    match events {
+        Some(events) if events::are_in(&response) => {
+            match events.send(response) {
+                // The task drops this future.
+                Ok(()) => std::future::pending().await,
+                Err(response) => Ok(response),
+            }
+        }
+        _ => Ok(response),
+    }
 }
 
 async fn serve_http1<S>(
@@ -187,17 +201,31 @@ async fn serve_http1<S>(
         .max_headers(config.header_count_max)
         .max_header_size(config.head_bytes_max)
         .max_buf_size(config.head_bytes_max + READ_BYTES);
-    let service = service_fn(|request| answer(shared.clone(), places.clone(), caller, request));
-    let connection = builder
-        .serve_connection(
-            TokioIo::new(Stalling::new(stream, config.stall_timeout)),
-            service,
-        )
-        .with_upgrades();
-    let mut connection = std::pin::pin!(connection);
+    let (events, mut handed) = oneshot::channel();
+    // For the first request alone: of later ones hyper may still be writing the answer before.
+    let events = Mutex::new(Some(events));
+    let service = service_fn(|request| {
+        let events = events.lock().unwrap_or_else(PoisonError::into_inner).take();
+        answer(shared.clone(), places.clone(), caller, request, events)
+    });
+    let stream = TokioIo::new(Stalling::new(stream, config.stall_timeout));
+    // Boxed: it ends when events go on without it.
+    let mut connection = Box::pin(builder.serve_connection(stream, service).with_upgrades());
     let ended = tokio::select! {
+        // In this order: what was handed over is taken before anything else happens.
+        biased;
         ended = connection.as_mut() => ended,
+        Ok(answer) = &mut handed => {
+            let connection = std::pin::Pin::into_inner(connection);
+            let parts = connection.into_parts().expect("it goes on in no other protocol");
+            let stream = parts.io.into_inner();
+            if let Err(error) = events::write(stream, answer).await {
+                tracing::debug!(peer = %caller.peer, %error, "events ended early");
+            }
+            return;
+        }
         () = stopped(&mut stop) => {
+            handed.close();
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -227,7 +255,8 @@ async fn serve_http2<S>(
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .keep_alive_interval(config.head_timeout);
-    let service = service_fn(|request| answer(shared.clone(), places.clone(), caller, request));
+    let service =
+        service_fn(|request| answer(shared.clone(), places.clone(), caller, request, None));
     let stream = TokioIo::new(Stalling::new(stream, config.stall_timeout));
     let connection = builder.serve_connection(stream, service);
     let mut connection = std::pin::pin!(connection);

@@ -10,6 +10,7 @@ mod body_memory;
 mod chunks;
 mod dispatch;
 mod encoding;
+mod events;
 mod feed;
 mod in_place;
 mod listener;

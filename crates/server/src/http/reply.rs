@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
 
@@ -15,6 +15,10 @@ use super::dispatch::Ended;
 
 /// The type of nearly every answer.
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+
+/// The type of server-sent events.
+pub(super) const EVENT_STREAM: HeaderValue =
+    HeaderValue::from_static("text/event-stream; charset=utf-8");
 
 /// Headers that an answer about a document has: its type, ETag, and those that all have.
 const USUAL_HEADERS: usize = 6;
@@ -65,13 +69,11 @@ impl Reply {
         }
     }
 
-    /// An answer whose body arrives piece by piece.
-    pub(crate) fn stream(
-        content_type: HeaderValue,
-        pieces: mpsc::Receiver<Result<Bytes, BrokenStream>>,
-    ) -> Reply {
+    /// An answer of server-sent events, which arrive as they happen and are not to be kept.
+    pub(crate) fn events(pieces: mpsc::Receiver<Result<Bytes, BrokenStream>>) -> Reply {
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, content_type);
+        headers.insert(CONTENT_TYPE, EVENT_STREAM);
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Reply {
             status: StatusCode::OK,
             headers,

@@ -5,9 +5,9 @@
 //! frame, each in an array, in ASCII, as clients insist. News are of durable changes and come in
 //! their order; they are not kept for a client that is away.
 //!
-//! What changed among documents is read from a snapshot by the etags of the change, so that a
-//! writer does nothing for those who watch. A client that does not read is let go, and so is one
-//! that answers no pings: it may be gone without a word.
+//! Documents are described by the writer while anybody watches; what changed in an operation on
+//! very many is read from a snapshot by the etags of the change. A client that does not read is let
+//! go, and so is one that answers no pings: it may be gone without a word.
 //!
 //! Invariant: the socket's task holds the places of its connection, so that it goes on being
 //! counted.
@@ -23,7 +23,9 @@ use hyper::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use hyper_util::rt::TokioIo;
-use jackdaw_database::{BesideChange, Change, Database, Etag, IndexNews, ReadError};
+use jackdaw_database::{
+    BesideChange, Change, Database, DocumentChange, Etag, IndexNews, ReadError,
+};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_tungstenite::WebSocketStream;
@@ -134,7 +136,7 @@ async fn serve(
     let queue = Arc::new(Queue(Mutex::new(Some(sender))));
     let of_indexes = Arc::clone(&queue);
     let listeners = (
-        database.on_change(move |change| queue.push(|| News::Change(change.clone()))),
+        database.on_described_change(move |change| queue.push(|| News::Change(change.clone()))),
         database.on_index_change(move |one| of_indexes.push(|| News::Index(one.clone()))),
     );
     let greeting = json!({ "TopologyChange": true, "AggressiveCachingChange": true });
@@ -258,16 +260,15 @@ async fn tell(
         .map(|beside| describe_beside(database, beside))
         .collect();
     if watched.wants_documents() {
-        let database = database.clone();
-        let (first, last) = (change.first_etag, change.last_etag);
-        let read = move || documents(&database, first, last);
-        let found = tokio::task::spawn_blocking(read).await;
-        let Ok(Ok(found)) = found else { return false };
-        let wanted = found.into_iter().filter(|one| watched.wants_document(one));
+        let Some(found) = documents(database, change).await else {
+            return false;
+        };
+        let wanted = found.iter().filter(|one| watched.wants_document(one));
         messages.extend(wanted.map(|one| {
             json!({ "Type": "DocumentChange", "Value": {
-                "Type": one.kind, "Id": one.id, "CollectionName": one.collection,
-                "ChangeVector": one.change_vector,
+                "Type": if one.is_deleted { "Delete" } else { "Put" },
+                "Id": one.id, "CollectionName": one.collection,
+                "ChangeVector": database.id().change_vector(one.etag),
             }})
         }));
     }
@@ -279,15 +280,24 @@ async fn tell(
     true
 }
 
-struct DocumentNews {
-    kind: &'static str,
-    id: String,
-    collection: String,
-    change_vector: String,
+/// Documents of a change, the oldest first; `None` when they cannot be read.
+async fn documents(database: &Arc<Database>, change: Change) -> Option<Arc<[DocumentChange]>> {
+    if let Some(described) = change.documents {
+        return Some(described);
+    }
+    let database = database.clone();
+    let (first, last) = (change.first_etag, change.last_etag);
+    let read = move || documents_by_etag(&database, first, last);
+    let found = tokio::task::spawn_blocking(read).await;
+    Some(found.ok()?.ok()?.into())
 }
 
-/// Documents stored and deleted with these etags, oldest change first.
-fn documents(database: &Database, first: Etag, last: Etag) -> Result<Vec<DocumentNews>, ReadError> {
+/// Documents that were last stored or deleted with these etags, oldest change first.
+fn documents_by_etag(
+    database: &Database,
+    first: Etag,
+    last: Etag,
+) -> Result<Vec<DocumentChange>, ReadError> {
     let snapshot = database.read()?;
     let before = Etag(first.0.saturating_sub(1));
     let mut found = Vec::new();
@@ -296,30 +306,27 @@ fn documents(database: &Database, first: Etag, last: Etag) -> Result<Vec<Documen
         if row.etag() > last {
             break;
         }
-        found.push((
-            row.etag(),
-            "Put",
-            row.id().to_owned(),
-            row.collection().to_owned(),
-        ));
+        found.push(DocumentChange {
+            etag: row.etag(),
+            is_deleted: false,
+            id: row.id().to_owned(),
+            collection: row.collection().to_owned(),
+        });
     }
     for tombstone in snapshot.tombstones(before)? {
         let tombstone = tombstone?;
         if tombstone.etag > last {
             break;
         }
-        found.push((tombstone.etag, "Delete", tombstone.id, tombstone.collection));
-    }
-    found.sort_by_key(|(etag, ..)| *etag);
-    let news = found
-        .into_iter()
-        .map(|(etag, kind, id, collection)| DocumentNews {
-            kind,
-            id,
-            collection,
-            change_vector: database.id().change_vector(etag),
+        found.push(DocumentChange {
+            etag: tombstone.etag,
+            is_deleted: true,
+            id: tombstone.id,
+            collection: tombstone.collection,
         });
-    Ok(news.collect())
+    }
+    found.sort_by_key(|change| change.etag);
+    Ok(found)
 }
 
 fn describe_beside(database: &Database, change: &BesideChange) -> Value {
@@ -464,7 +471,7 @@ impl Watched {
         self.entries.iter().any(|(name, ..)| names.contains(name))
     }
 
-    fn wants_document(&self, news: &DocumentNews) -> bool {
+    fn wants_document(&self, news: &DocumentChange) -> bool {
         let id = news.id.to_lowercase();
         let is_prefix = |(name, prefix, _): &Entry| *name == "prefix" && id.starts_with(&**prefix);
         self.has("docs", "", "")
@@ -502,12 +509,12 @@ mod tests {
     use super::*;
     use crate::http::BodyMemory;
 
-    fn news(id: &str, collection: &str) -> DocumentNews {
-        DocumentNews {
-            kind: "Put",
+    fn news(id: &str, collection: &str) -> DocumentChange {
+        DocumentChange {
+            etag: Etag(1),
+            is_deleted: false,
             id: id.to_owned(),
             collection: collection.to_owned(),
-            change_vector: String::new(),
         }
     }
 

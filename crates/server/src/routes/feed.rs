@@ -37,7 +37,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, HeaderName, HeaderValue};
+use hyper::header::HeaderName;
 use jackdaw_database::{Database, DocumentRow, Etag, ReadError, Scope, Snapshot, Tombstone};
 use jackdaw_document::write_string;
 use jackdaw_query::{Parameters, Predicate, bind, matches, syntax};
@@ -104,8 +104,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
             pieces,
         };
         tokio::spawn(feed.run(changed));
-        let content_type = HeaderValue::from_static("text/event-stream; charset=utf-8");
-        Ok(Reply::stream(content_type, receiver).with(CACHE_CONTROL, "no-store"))
+        Ok(Reply::events(receiver))
     })
 }
 

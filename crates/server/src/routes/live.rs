@@ -22,7 +22,6 @@
 
 use std::sync::Arc;
 
-use hyper::header::{CACHE_CONTROL, HeaderValue};
 use tokio::sync::mpsc;
 
 use crate::auth::Access;
@@ -58,8 +57,7 @@ pub(super) fn watch(call: Arc<Call>) -> Pending {
         let (events, receiver) = mpsc::channel(EVENTS_AHEAD);
         drop(events.try_send(Ok(event(&first))));
         tokio::spawn(follow(shared, events));
-        let content_type = HeaderValue::from_static("text/event-stream; charset=utf-8");
-        Ok(Reply::stream(content_type, receiver).with(CACHE_CONTROL, "no-store"))
+        Ok(Reply::events(receiver))
     })
 }
 
