@@ -16,7 +16,7 @@ use crate::config::ServerConfig;
 use crate::http::{Admission, BodyMemory, QuickReads, Tls, WritesInPlace};
 use crate::live::Live;
 use crate::router::Router;
-use crate::routes::{self, Operations, Row};
+use crate::routes::{self, Operations, RecentBatches, Row};
 use crate::signals::Signals;
 use crate::subscriptions::Desk;
 
@@ -53,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) signals: Signals,
     /// Feeds that read changes at a time; see [`FEED_READS_OF_PROCESSOR`].
     pub(crate) feed_reads: Semaphore,
+    pub(crate) recent_batches: RecentBatches,
     pub(crate) writes_in_place: WritesInPlace,
     /// Beats every `heartbeat` for all who keep a quiet connection alive: one timer for everybody.
     pub(crate) pulse: watch::Sender<u64>,
@@ -105,6 +106,7 @@ impl Shared {
             live: Live::default(),
             signals: Signals::default(),
             feed_reads: Semaphore::new(FEED_READS_OF_PROCESSOR * processors),
+            recent_batches: RecentBatches::default(),
             writes_in_place: WritesInPlace::default(),
             pulse: watch::Sender::new(0),
             operations: Operations::default(),

@@ -55,9 +55,10 @@ pub(crate) struct Changed {
 }
 
 impl Changed {
-    /// From here on, whatever changes raises the signal again.
-    pub(crate) fn mark_seen(&mut self) {
-        self.receiver.borrow_and_update();
+    /// From here on, whatever changes raises the signal again. The last change signalled; 0
+    /// when none was since anybody waits.
+    pub(crate) fn mark_seen(&mut self) -> Etag {
+        *self.receiver.borrow_and_update()
     }
 
     /// Resolves when something changed after the last mark, or there is nothing more to wait for.

@@ -24,7 +24,10 @@ struct Feed {
 
 impl Feed {
     fn open(server: &TestServer, query: &str) -> Feed {
-        let mut connection = server.connect();
+        Feed::open_over(server.connect(), query)
+    }
+
+    fn open_over(mut connection: Connection, query: &str) -> Feed {
         let path = format!("/databases/db1/jackdaw/feed{query}");
         let request = format!("GET {path} HTTP/1.1\r\nHost: test.local\r\n\r\n");
         connection.send(request.as_bytes());
@@ -125,6 +128,49 @@ fn nothing_is_lost_between_the_signal_and_the_reading_nor_between_two_connection
         .map(|_| again.change().1["After"]["Year"].as_i64().unwrap())
         .collect();
     assert_eq!(told, (WRITES - IDS..WRITES).collect::<Vec<_>>());
+}
+
+#[test]
+fn many_feeds_of_the_same_changes_miss_none_whatever_they_ask_for() {
+    const WRITES: i64 = 300;
+    let (server, mut connection) = support::start_with_database();
+    let queries = ["", "?q=from+Albums+where+Year+%3E=+150", "?q=from+Others"];
+    let open = |slot: usize| Feed::open(&server, queries[slot % 3]);
+    let feeds: Vec<Feed> = (0..12).map(open).collect();
+    let readers = feeds.into_iter().enumerate().map(|(slot, mut feed)| {
+        let reader = move || {
+            let mut last = BTreeMap::new();
+            let first_year = [0, 150, WRITES][slot % 3];
+            while last.len() < 10 && first_year < WRITES
+                || last.values().any(|year| *year < WRITES - 10)
+            {
+                let (_, data) = feed.change();
+                let year = data["After"]["Year"].as_i64().unwrap();
+                assert!(year >= first_year);
+                let id = data["Id"].as_str().unwrap().to_owned();
+                assert!(last.insert(id, year).is_none_or(|before| before < year));
+            }
+        };
+        std::thread::spawn(reader)
+    });
+    let readers: Vec<_> = readers.collect();
+    for number in 0..WRITES {
+        let id = format!("albums/{}", number % 10);
+        put(&mut connection, &id, &album(number));
+    }
+    for reader in readers {
+        reader.join().unwrap();
+    }
+}
+
+#[test]
+fn a_feed_follows_other_answers_on_its_connection() {
+    let (server, mut connection) = support::start_with_database();
+    put(&mut connection, "albums/1", &album(1));
+    let mut feed = Feed::open_over(connection, "?since=0");
+    assert_eq!(feed.change().1["Id"], "albums/1");
+    put(&mut server.connect(), "albums/2", &album(2));
+    assert_eq!(feed.change().1["Id"], "albums/2");
 }
 
 #[test]

@@ -61,6 +61,7 @@ use jackdaw_database::{Database, DatabaseSet};
 
 pub(crate) use due::rules as due_rules;
 pub(crate) use failure::{read as read_failure, write as write_failure};
+pub(crate) use feed::RecentBatches;
 pub(crate) use including::Included;
 pub(crate) use operations::Operations;
 pub(crate) use row::{Audit, Payload, Rate, Row};

@@ -19,6 +19,7 @@
 //!
 //! Invariants:
 //! - The signal is marked as seen before the changes are read, so none falls between the two.
+//!   Changes that another feed read since then need not be read again (`recent`).
 //! - A reader that is slow holds one batch and a few pieces, and no snapshot. One that does not
 //!   read at all is let go and goes on later with the id of the last event it has.
 //!
@@ -32,38 +33,36 @@
 //! Deletions are remembered for ten minutes at least; who was away longer has to begin with
 //! `since=0` or to compare ids.
 
-use std::iter::Peekable;
+mod batch;
+mod recent;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::header::HeaderName;
-use jackdaw_database::{Database, DocumentRow, Etag, ReadError, Scope, Snapshot, Tombstone};
-use jackdaw_document::write_string;
+use jackdaw_database::{Database, DocumentRow, Etag, Scope};
 use jackdaw_query::{Parameters, Predicate, bind, matches, syntax};
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use self::batch::{Batch, PIECES_MAX};
+use self::recent::Asked;
+pub(crate) use self::recent::RecentBatches;
 use super::failure;
 use crate::http::{BrokenStream, Call, Pending, Reply};
 use crate::shared::Shared;
 use crate::signals::{Changed, Ending};
 use crate::wire::{WireError, kind};
 
-/// Pieces that wait for a reader, each about [`PIECE_BYTES`].
-const PIECES_AHEAD: usize = 2;
-/// A piece is sent when it has so many bytes.
-const PIECE_BYTES: usize = 32 << 10;
-/// Changes looked at with one snapshot.
-const BATCH_MAX: usize = 1024;
-/// Revisions looked at to find the state before a change.
-const REVISIONS_MAX: usize = 64;
 /// Longest query.
 const QUERY_BYTES_MAX: usize = 8 << 10;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// What a reader wants to know of.
 struct Wanted {
+    /// The query.
+    text: String,
     scope: Scope,
     condition: Option<Predicate>,
 }
@@ -90,7 +89,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
         let mut changed = super::follow(&call, &database)?;
         changed.mark_seen();
         let position = position(&call, &database).await?;
-        let (pieces, receiver) = mpsc::channel(PIECES_AHEAD);
+        let (pieces, receiver) = mpsc::channel(PIECES_MAX);
         let greeting = format!(
             "retry: 1000\nid: {}\nevent: open\ndata: {{}}\n\n",
             token(&database, position)
@@ -111,6 +110,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
 fn wanted(call: &Call) -> Result<Wanted, WireError> {
     let Some(text) = call.query().filled("q").map(|text| text.into_owned()) else {
         return Ok(Wanted {
+            text: String::new(),
             scope: Scope::All,
             condition: None,
         });
@@ -126,6 +126,7 @@ fn wanted(call: &Call) -> Result<Wanted, WireError> {
         return Err(bad(plain));
     };
     Ok(Wanted {
+        text,
         scope,
         condition: Some(condition.clone()),
     })
@@ -185,9 +186,11 @@ impl Feed {
     async fn run(mut self, mut changed: Changed) {
         let mut stopping = self.shared.stopping.clone();
         let mut pulse = self.shared.pulse.subscribe();
+        changed.mark_seen();
+        // What was before it waits, it has to read itself.
+        let mut signalled = None;
         loop {
-            changed.mark_seen();
-            if !self.drain(&changed).await {
+            if !self.drain(&changed, signalled).await {
                 return;
             }
             if let Some(ending) = changed.ending() {
@@ -204,6 +207,7 @@ impl Feed {
                     drop(self.pieces.try_send(Ok(Bytes::from(beat))));
                 }
             }
+            signalled = Some(changed.mark_seen());
         }
     }
 
@@ -218,27 +222,20 @@ impl Feed {
         drop(tokio::time::timeout(stall, self.pieces.send(Ok(event))).await);
     }
 
-    /// Tells all changes there are by now; false when the feed is over.
-    async fn drain(&mut self, changed: &Changed) -> bool {
+    /// Tells all changes up to the one `signalled`, or to the last; false when the feed is over.
+    async fn drain(&mut self, changed: &Changed, signalled: Option<Etag>) -> bool {
         loop {
             if changed.ending().is_some() {
                 return true;
             }
-            let (database, wanted, after) =
-                (self.database.clone(), self.wanted.clone(), self.position);
-            // The semaphore is never closed.
-            let turn = self.shared.feed_reads.acquire().await;
-            let batch = tokio::task::spawn_blocking(move || Batch::read(&database, &wanted, after));
-            let batch = batch.await;
-            drop(turn);
-            let Ok(Ok(batch)) = batch else {
+            let Some(batch) = self.batch(signalled).await else {
                 drop(self.pieces.try_send(Err(BrokenStream)));
                 return false;
             };
             self.position = batch.position;
-            for piece in batch.pieces {
+            for piece in &batch.pieces {
                 let stall = self.shared.config.stall_timeout;
-                let sent = tokio::time::timeout(stall, self.pieces.send(Ok(piece))).await;
+                let sent = tokio::time::timeout(stall, self.pieces.send(Ok(piece.clone()))).await;
                 if !matches!(sent, Ok(Ok(()))) {
                     return false;
                 }
@@ -248,154 +245,29 @@ impl Feed {
             }
         }
     }
-}
 
-/// Changes behind a position, as events.
-struct Batch {
-    pieces: Vec<Bytes>,
-    position: Etag,
-    is_last: bool,
-}
-
-/// The next change in the order of etags.
-enum Next<'s> {
-    Stored(DocumentRow<'s>),
-    Deleted(Tombstone),
-}
-
-impl Batch {
-    /// Ends after [`BATCH_MAX`] changes, or when the events fill two pieces.
-    fn read(database: &Database, wanted: &Wanted, after: Etag) -> Result<Batch, ReadError> {
-        let snapshot = database.read()?;
-        let mut stored = snapshot.by_etag(after)?.peekable();
-        let mut deleted = snapshot.tombstones(after)?.peekable();
-        let mut batch = Batch {
-            pieces: Vec::new(),
-            position: after,
-            is_last: false,
+    /// The next changes; `None` when they cannot be read.
+    async fn batch(&self, signalled: Option<Etag>) -> Option<Arc<Batch>> {
+        let asked = Asked {
+            database: self.database.id().as_str(),
+            query: &self.wanted.text,
+            after: self.position,
         };
-        let mut text = Vec::new();
-        for _ in 0..BATCH_MAX {
-            let Some(next) = next(&mut stored, &mut deleted)? else {
-                batch.is_last = true;
-                break;
-            };
-            let (etag, told) = match &next {
-                Next::Stored(row) => (row.etag(), stored_event(&snapshot, wanted, row, after)?),
-                Next::Deleted(gone) => (gone.etag, deleted_event(&snapshot, wanted, gone, after)?),
-            };
-            batch.position = etag;
-            if let Some(data) = told {
-                let id = token(database, etag);
-                text.extend_from_slice(format!("id: {id}\nevent: change\ndata: ").as_bytes());
-                text.extend_from_slice(&data);
-                text.extend_from_slice(b"\n\n");
-            }
-            if text.len() >= PIECE_BYTES {
-                batch.pieces.push(Bytes::from(std::mem::take(&mut text)));
-                if batch.pieces.len() >= PIECES_AHEAD {
-                    return Ok(batch);
-                }
-            }
+        let recent = &self.shared.recent_batches;
+        let find = || signalled.and_then(|signalled| recent.find(asked, signalled));
+        if let Some(batch) = find() {
+            return Some(batch);
         }
-        if !text.is_empty() {
-            batch.pieces.push(Bytes::from(text));
+        // The semaphore is never closed.
+        let _turn = self.shared.feed_reads.acquire().await;
+        // Somebody may have read them meanwhile.
+        if let Some(batch) = find() {
+            return Some(batch);
         }
-        Ok(batch)
+        let (database, wanted, after) = (self.database.clone(), self.wanted.clone(), self.position);
+        let read = move || Batch::read(&database, &wanted, after);
+        let batch = Arc::new(tokio::task::spawn_blocking(read).await.ok()?.ok()?);
+        recent.keep(asked, &batch);
+        Some(batch)
     }
-}
-
-fn next<'s>(
-    stored: &mut Peekable<impl Iterator<Item = Result<DocumentRow<'s>, ReadError>>>,
-    deleted: &mut Peekable<impl Iterator<Item = Result<Tombstone, ReadError>>>,
-) -> Result<Option<Next<'s>>, ReadError> {
-    let is_stored_first = match (stored.peek(), deleted.peek()) {
-        (Some(Ok(row)), Some(Ok(gone))) => row.etag() < gone.etag,
-        (Some(_), _) => true,
-        (None, _) => false,
-    };
-    if is_stored_first {
-        return stored.next().map(|row| row.map(Next::Stored)).transpose();
-    }
-    deleted
-        .next()
-        .map(|gone| gone.map(Next::Deleted))
-        .transpose()
-}
-
-/// The state of a document that a reader at `after` has seen last, if revisions tell it.
-fn before<'s>(
-    snapshot: &'s Snapshot,
-    id: &str,
-    after: Etag,
-) -> Result<Option<DocumentRow<'s>>, ReadError> {
-    let (revisions, _) = snapshot.revisions(id, 0, REVISIONS_MAX)?;
-    Ok(revisions
-        .into_iter()
-        .find(|revision| revision.etag() <= after))
-}
-
-fn stored_event(
-    snapshot: &Snapshot,
-    wanted: &Wanted,
-    row: &DocumentRow<'_>,
-    after: Etag,
-) -> Result<Option<Vec<u8>>, ReadError> {
-    if !wanted.is_about(row.collection()) {
-        return Ok(None);
-    }
-    let before = before(snapshot, row.id(), after)?;
-    let kind = match (wanted.is_met_by(row), &before) {
-        (true, _) => "Put",
-        (false, Some(before)) if wanted.is_met_by(before) => "Leave",
-        (false, _) => return Ok(None),
-    };
-    let facts = [row.id(), row.collection(), &row.change_vector()];
-    Ok(Some(event(kind, facts, before.as_ref(), Some(row))))
-}
-
-fn deleted_event(
-    snapshot: &Snapshot,
-    wanted: &Wanted,
-    gone: &Tombstone,
-    after: Etag,
-) -> Result<Option<Vec<u8>>, ReadError> {
-    if !wanted.is_about(&gone.collection) {
-        return Ok(None);
-    }
-    let before = before(snapshot, &gone.id, after)?;
-    if before
-        .as_ref()
-        .is_some_and(|before| !wanted.is_met_by(before))
-    {
-        return Ok(None);
-    }
-    let change_vector = snapshot.database_id().change_vector(gone.etag);
-    let facts = [gone.id.as_str(), gone.collection.as_str(), &change_vector];
-    Ok(Some(event("Delete", facts, before.as_ref(), None)))
-}
-
-/// The data of one event. `facts` are id, collection and change vector.
-fn event(
-    kind: &str,
-    facts: [&str; 3],
-    before: Option<&DocumentRow<'_>>,
-    after: Option<&DocumentRow<'_>>,
-) -> Vec<u8> {
-    let mut out = Vec::new();
-    out.extend_from_slice(b"{\"Type\":");
-    write_string(&mut out, kind);
-    for (name, fact) in ["Id", "Collection", "ChangeVector"].into_iter().zip(facts) {
-        out.extend_from_slice(format!(",\"{name}\":").as_bytes());
-        write_string(&mut out, fact);
-    }
-    for (name, row) in [("Before", before), ("After", after)] {
-        out.extend_from_slice(format!(",\"{name}\":").as_bytes());
-        match row {
-            Some(row) => row.write_json(&mut out),
-            None => out.extend_from_slice(b"null"),
-        }
-    }
-    out.push(b'}');
-    out
 }
