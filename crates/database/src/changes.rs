@@ -28,10 +28,10 @@ pub struct Change {
     pub deletes: u64,
     /// Counters and time series changed, in order.
     pub beside: Arc<[BesideChange]>,
-    /// The documents, oldest change first, each with its last one. `None` when nobody listened
-    /// with [`Database::on_described_change`](crate::Database::on_described_change) as the
-    /// operation began, or when it changed more than 1,024: a snapshot tells them by their etags,
-    /// as far as they did not change since.
+    /// The documents, oldest change first, each with its last one. `None` when nobody asked for it
+    /// by [`Database::describe_changes`](crate::Database::describe_changes) before the operation
+    /// began, or when it made more than 1,024 changes: a snapshot tells them by their etags, as far
+    /// as they did not change since.
     pub documents: Option<Arc<[DocumentChange]>>,
 }
 
@@ -48,7 +48,7 @@ pub struct DocumentChange {
     pub collection: String,
 }
 
-/// Most documents that are described of one operation.
+/// Most changes of documents that are described of one operation.
 const DESCRIBED_MAX: usize = 1024;
 
 /// What an operation changed among documents, while somebody wants it described.
@@ -158,15 +158,23 @@ type Listeners<T> = RwLock<Vec<(u64, Callback<T>)>>;
 pub struct Listener {
     hub: Weak<Hub>,
     number: u64,
-    wants_documents: bool,
+}
+
+/// Has the documents of changes described; dropping it ends that.
+#[must_use = "dropping it ends the descriptions"]
+pub struct Describing(Weak<Hub>);
+
+impl Drop for Describing {
+    fn drop(&mut self) {
+        if let Some(hub) = self.0.upgrade() {
+            hub.describers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Some(hub) = self.hub.upgrade() {
-            if self.wants_documents {
-                hub.describers.fetch_sub(1, Ordering::Relaxed);
-            }
             let mut listeners = hub
                 .listeners
                 .write()
@@ -187,7 +195,7 @@ pub(crate) struct Hub {
     listeners: Listeners<Change>,
     index_listeners: Listeners<IndexNews>,
     next_listener: AtomicU64,
-    /// Listeners that want documents described.
+    /// Those who want documents described.
     describers: AtomicUsize,
     writes: AtomicU64,
     reads: AtomicU64,
@@ -263,15 +271,10 @@ impl Hub {
         self.listen_in(&self.listeners, Arc::new(callback))
     }
 
-    /// [`Hub::listen`], and has documents described.
-    pub(crate) fn listen_described(
-        self: &Arc<Hub>,
-        callback: impl Fn(&Change) + Send + Sync + 'static,
-    ) -> Listener {
+    /// Has documents described from here on.
+    pub(crate) fn describe(self: &Arc<Hub>) -> Describing {
         self.describers.fetch_add(1, Ordering::Relaxed);
-        let mut listener = self.listen(callback);
-        listener.wants_documents = true;
-        listener
+        Describing(Arc::downgrade(self))
     }
 
     pub(crate) fn listen_to_indexes(
@@ -288,7 +291,6 @@ impl Hub {
         Listener {
             hub: Arc::downgrade(self),
             number,
-            wants_documents: false,
         }
     }
 

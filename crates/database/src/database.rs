@@ -21,7 +21,7 @@ use jackdaw_storage::{
 };
 
 use crate::attachment::{AttachmentUpload, UPLOAD_PREFIX, UploadName};
-use crate::changes::{Change, Counters, Hub, Listener, Target};
+use crate::changes::{Change, Counters, Describing, Hub, Listener, Target};
 use crate::command::{Command, CommandResult};
 use crate::directory::Directory;
 use crate::due::DueClock;
@@ -653,14 +653,11 @@ impl Database {
         self.core.hub.listen(callback)
     }
 
-    /// [`Database::on_change`] that has each document described as the change is made, which costs
-    /// writers a copy of its id: a snapshot that is read later tells only what a document became
-    /// last.
-    pub fn on_described_change(
-        &self,
-        callback: impl Fn(&Change) + Send + Sync + 'static,
-    ) -> Listener {
-        self.core.hub.listen_described(callback)
+    /// Has listeners told the documents of each change as well, until the value is dropped. That
+    /// costs writers two copies of ids and collections; a snapshot that is read later tells only
+    /// what a document became last.
+    pub fn describe_changes(&self) -> Describing {
+        self.core.hub.describe()
     }
 
     /// What it did since it was opened.

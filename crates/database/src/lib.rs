@@ -47,7 +47,9 @@ mod verify;
 pub use administration::{ErrorsByName, IndexKinds, Named, UnknownIndex};
 pub use attachment::{AttachmentContent, AttachmentInfo, AttachmentUpload, UploadName};
 pub use backup::{BackupKind, SetBackupReport, SetProgress, restore_set};
-pub use changes::{BesideChange, Change, Counters, DocumentChange, IndexNews, Listener};
+pub use changes::{
+    BesideChange, Change, Counters, Describing, DocumentChange, IndexNews, Listener,
+};
 pub use command::{
     AttachmentChange, Command, CommandResult, CounterAction, CounterOperation, CounterValue,
     SeriesAppend, SeriesChange,

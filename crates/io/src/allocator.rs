@@ -9,10 +9,10 @@
     reason = "mi_collect is only offered as a foreign function"
 )]
 
-/// Takes back what others freed in the heap of this thread, and gives its empty pages to the
-/// system. Takes less than a millisecond for some hundred megabytes.
+/// Takes back what others freed in the heap of this thread, and gives empty pages of the process to
+/// the system. Takes less than a millisecond mostly, and some for a large heap.
 pub fn give_back() {
-    // SAFETY: the call takes a plain boolean and works on the heap of the calling thread, which
-    // mimalloc makes when there is none.
+    // SAFETY: the call takes a plain boolean. It touches the heap of the calling thread, if it has
+    // one, and what all threads share by mimalloc's own locks; any thread may call it at any time.
     unsafe { libmimalloc_sys::mi_collect(true) }
 }

@@ -114,8 +114,9 @@ pub struct ServerConfig {
     pub scrub_bytes_per_second: u64,
     /// The databases are in memory: there is nothing to back up or to read again.
     pub is_in_memory: bool,
-    /// Gives back memory that the allocator keeps for the calling thread. Called by threads of the
-    /// server that have nothing to do, each at most every two seconds; it must not wait.
+    /// Gives back memory that the allocator keeps for the calling thread. Called by the threads
+    /// that serve connections when they have nothing to do, each at most every two seconds; it may
+    /// take milliseconds and must not wait for anything.
     pub give_back_memory: Option<fn()>,
     /// The log of the process. `None`: its level cannot be changed over HTTP.
     pub log: Option<LogControl>,

@@ -134,16 +134,19 @@ fn nothing_is_lost_between_the_signal_and_the_reading_nor_between_two_connection
 fn many_feeds_of_the_same_changes_miss_none_whatever_they_ask_for() {
     const WRITES: i64 = 300;
     let (server, mut connection) = support::start_with_database();
-    let queries = ["", "?q=from+Albums+where+Year+%3E=+150", "?q=from+Others"];
-    let open = |slot: usize| Feed::open(&server, queries[slot % 3]);
+    // Each tells its number's years and later ones.
+    let queries = [
+        ("", 0),
+        ("?q=from+Albums+where+Year+%3E=+150", 150),
+        ("?q=from+Albums+where+Year+%3E=+290", 290),
+    ];
+    let open = |slot: usize| Feed::open(&server, queries[slot % 3].0);
     let feeds: Vec<Feed> = (0..12).map(open).collect();
     let readers = feeds.into_iter().enumerate().map(|(slot, mut feed)| {
         let reader = move || {
             let mut last = BTreeMap::new();
-            let first_year = [0, 150, WRITES][slot % 3];
-            while last.len() < 10 && first_year < WRITES
-                || last.values().any(|year| *year < WRITES - 10)
-            {
+            let (_, first_year) = queries[slot % 3];
+            while last.len() < 10 || last.values().any(|year| *year < WRITES - 10) {
                 let (_, data) = feed.change();
                 let year = data["After"]["Year"].as_i64().unwrap();
                 assert!(year >= first_year);
@@ -161,6 +164,23 @@ fn many_feeds_of_the_same_changes_miss_none_whatever_they_ask_for() {
     for reader in readers {
         reader.join().unwrap();
     }
+}
+
+#[test]
+fn what_comes_behind_the_request_of_a_feed_is_not_carried_out() {
+    let (server, mut connection) = support::start_with_database();
+    let mut feed = server.connect();
+    let open = "GET /databases/db1/jackdaw/feed HTTP/1.1\r\nHost: test.local\r\n\r\n";
+    let store = "PUT /databases/db1/docs?id=behind HTTP/1.1\r\nHost: test.local\r\n\
+                 Content-Length: 2\r\n\r\n{}";
+    feed.send(format!("{open}{store}").as_bytes());
+    let head = feed.read_head();
+    assert_eq!(head.header("connection"), Some("close"));
+    assert!(!feed.read_chunk().is_empty());
+    put(&mut connection, "albums/1", &album(1));
+    assert!(!feed.read_chunk().is_empty());
+    let answer = connection.get("/databases/db1/docs?id=behind");
+    assert_eq!(answer.status, 404);
 }
 
 #[test]

@@ -30,7 +30,8 @@ pub(super) fn are_in(answer: &Response<ReplyBody>) -> bool {
     answer.headers().get(CONTENT_TYPE) == Some(&EVENT_STREAM)
 }
 
-/// Writes an answer until it ends or the client goes away, and closes the connection.
+/// Writes an answer until it ends or the client goes away, and closes the connection, as its head
+/// says: requests that came behind the first are not carried out.
 ///
 /// # Errors
 /// The client went away, did not read, or the answer broke off.
@@ -80,7 +81,7 @@ fn head(answer: &Response<ReplyBody>) -> Vec<u8> {
         head.extend_from_slice(value.as_bytes());
         head.extend_from_slice(b"\r\n");
     }
-    let rest = format!("transfer-encoding: chunked\r\ndate: {date}\r\n\r\n");
+    let rest = format!("transfer-encoding: chunked\r\nconnection: close\r\ndate: {date}\r\n\r\n");
     head.extend_from_slice(rest.as_bytes());
     head
 }
@@ -135,7 +136,7 @@ mod tests {
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
             assert!(head.contains("\r\ncontent-type: text/event-stream; charset=utf-8\r\n"));
-            assert!(head.contains("\r\ntransfer-encoding: chunked\r\ndate: "));
+            assert!(head.contains("\r\ntransfer-encoding: chunked\r\nconnection: close\r\ndate: "));
             let chunks = "18\r\ndata: 0123456789abcdef\n\n\r\n7\r\nid: 1\n\n\r\n0\r\n\r\n";
             assert_eq!(body, chunks);
         });

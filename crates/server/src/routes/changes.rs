@@ -13,6 +13,7 @@
 //! counted.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,8 @@ use crate::wire::{WireError, kind};
 
 /// Changes that may wait for a client that reads slowly.
 const CHANGES_AHEAD: usize = 4096;
+/// Documents that are described in what waits; a snapshot tells those of further changes.
+const DESCRIBED_AHEAD: usize = 4096;
 /// Longest command of a client, in bytes.
 const COMMAND_BYTES_MAX: usize = 64 << 10;
 /// Most things that one client watches.
@@ -133,12 +136,14 @@ async fn serve(
     mut watched: Watched,
 ) {
     let (sender, mut news) = mpsc::channel::<News>(CHANGES_AHEAD);
-    let queue = Arc::new(Queue(Mutex::new(Some(sender))));
-    let of_indexes = Arc::clone(&queue);
+    let queue = Arc::new(Queue::new(sender));
+    let (of_documents, of_indexes) = (Arc::clone(&queue), Arc::clone(&queue));
     let listeners = (
-        database.on_described_change(move |change| queue.push(|| News::Change(change.clone()))),
-        database.on_index_change(move |one| of_indexes.push(|| News::Index(one.clone()))),
+        database.on_change(move |change| of_documents.push_change(change)),
+        database.on_index_change(move |one| of_indexes.push(News::Index(one.clone()))),
     );
+    // As long as documents are watched.
+    let mut describing = None;
     let greeting = json!({ "TopologyChange": true, "AggressiveCachingChange": true });
     let mut heard = Instant::now();
     let mut is_open = send(socket, &greeting).await;
@@ -147,7 +152,12 @@ async fn serve(
             message = socket.next() => {
                 heard = Instant::now();
                 match message {
-                    Some(Ok(Message::Text(text))) => obey(socket, &mut watched, &text).await,
+                    Some(Ok(Message::Text(text))) => {
+                        let answer = obey(&mut watched, &text);
+                        let describe = || describing.take().or(Some(database.describe_changes()));
+                        describing = watched.wants_documents().then(describe).flatten();
+                        send(socket, &answer).await
+                    }
                     Some(Ok(Message::Close(_)) | Err(_)) | None => false,
                     Some(Ok(_)) => true,
                 }
@@ -157,7 +167,10 @@ async fn serve(
                     && send_frame(socket, Message::Ping(Bytes::new())).await
             }
             one = news.recv() => match one {
-                Some(News::Change(change)) => tell(socket, &database, &watched, change).await,
+                Some(News::Change(change)) => {
+                    queue.is_taken(&change);
+                    tell(socket, &database, &watched, change).await
+                }
                 Some(News::Index(index)) => tell_index(socket, &watched, &index).await,
                 None => false,
             },
@@ -182,18 +195,50 @@ enum News {
 
 /// News on their way to one client. A full queue is closed: what was missed cannot be told any
 /// more.
-struct Queue(Mutex<Option<mpsc::Sender<News>>>);
+struct Queue {
+    sender: Mutex<Option<mpsc::Sender<News>>>,
+    /// Documents that are described in what waits.
+    described: AtomicUsize,
+}
 
 impl Queue {
-    fn push(&self, news: impl FnOnce() -> News) {
-        let mut sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn new(sender: mpsc::Sender<News>) -> Queue {
+        Queue {
+            sender: Mutex::new(Some(sender)),
+            described: AtomicUsize::new(0),
+        }
+    }
+
+    fn push(&self, news: News) {
+        let mut sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = sender
             .as_ref()
-            .is_some_and(|sender| sender.try_send(news()).is_err());
+            .is_some_and(|sender| sender.try_send(news).is_err());
         if is_full {
             *sender = None;
         }
     }
+
+    fn push_change(&self, change: &Change) {
+        let mut change = change.clone();
+        let count = count_described(&change);
+        let waiting = self.described.fetch_add(count, Ordering::Relaxed);
+        if waiting + count > DESCRIBED_AHEAD {
+            self.is_taken(&change);
+            change.documents = None;
+        }
+        self.push(News::Change(change));
+    }
+
+    /// Counts a change no more.
+    fn is_taken(&self, change: &Change) {
+        let count = count_described(change);
+        self.described.fetch_sub(count, Ordering::Relaxed);
+    }
+}
+
+fn count_described(change: &Change) -> usize {
+    change.documents.as_ref().map_or(0, |all| all.len())
 }
 
 /// Tells what became of an index, when it is watched.
@@ -231,19 +276,18 @@ fn ascii(text: &str) -> String {
     out
 }
 
-/// Carries out a command of the client and confirms it.
-async fn obey(socket: &mut Socket, watched: &mut Watched, text: &str) -> bool {
+/// Carries out a command of the client; gives the confirmation.
+fn obey(watched: &mut Watched, text: &str) -> Value {
     let command: Value = serde_json::from_str(text).unwrap_or_default();
     let name = command["Command"].as_str().unwrap_or("");
-    let answer = match watched.apply(name, &command["Param"], &command["Params"]) {
+    match watched.apply(name, &command["Param"], &command["Params"]) {
         Ok(()) => json!({ "CommandId": command["CommandId"], "Type": "Confirm" }),
         Err(message) => json!({
             "CommandId": command["CommandId"],
             "Type": "Error",
             "Exception": format!("{}: {message}", kind::ARGUMENT),
         }),
-    };
-    send(socket, &answer).await
+    }
 }
 
 /// Tells what is watched of a change.
@@ -509,7 +553,7 @@ mod tests {
     use super::*;
     use crate::http::BodyMemory;
 
-    fn news(id: &str, collection: &str) -> DocumentChange {
+    fn news_of(id: &str, collection: &str) -> DocumentChange {
         DocumentChange {
             etag: Etag(1),
             is_deleted: false,
@@ -536,7 +580,7 @@ mod tests {
             ("x", "gone", false),
         ] {
             assert_eq!(
-                watched.wants_document(&news(id, collection)),
+                watched.wants_document(&news_of(id, collection)),
                 wanted,
                 "{id}"
             );
@@ -572,6 +616,33 @@ mod tests {
 
     fn watched_of(bytes_max: usize) -> Watched {
         Watched::new(BodyMemory::new(bytes_max, Duration::ZERO).enter())
+    }
+
+    #[test]
+    fn what_waits_describes_a_bounded_number_of_documents() {
+        let (sender, mut news) = mpsc::channel(CHANGES_AHEAD);
+        let queue = Queue::new(sender);
+        let change = Change {
+            first_etag: Etag(1),
+            last_etag: Etag(1024),
+            puts: 1024,
+            deletes: 0,
+            beside: [].into(),
+            documents: Some(vec![news_of("a", "As"); 1024].into()),
+        };
+        let mut next = || match news.try_recv() {
+            Ok(News::Change(change)) => change,
+            _ => panic!("a change waits"),
+        };
+        (0..6).for_each(|_| queue.push_change(&change));
+        let taken = [(); 6].map(|()| next());
+        assert_eq!(
+            taken.each_ref().map(count_described),
+            [1024, 1024, 1024, 1024, 0, 0]
+        );
+        taken.iter().for_each(|change| queue.is_taken(change));
+        queue.push_change(&change);
+        assert_eq!(count_described(&next()), 1024);
     }
 
     #[test]

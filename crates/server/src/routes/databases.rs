@@ -326,6 +326,7 @@ pub(super) fn set_disabled(call: &Call, name: &str, is_disabled: bool) -> Result
 /// Sends away all who read a database without an end.
 fn end(call: &Call, database: &Database, error: &WireError, ending: Ending) {
     call.shared.signals.end(database, ending);
+    call.shared.recent_batches.forget(database.id().as_str());
     let desk = &call.shared.desk;
     desk.end_database(database, error.kind, &error.message);
 }

@@ -73,17 +73,22 @@ impl Batch {
                 text.extend_from_slice(b"\n\n");
             }
             if text.len() >= PIECE_BYTES {
-                batch.pieces.push(Bytes::from(std::mem::take(&mut text)));
+                batch.pieces.push(piece(std::mem::take(&mut text)));
                 if batch.pieces.len() >= PIECES_MAX {
                     return Ok(batch);
                 }
             }
         }
         if !text.is_empty() {
-            batch.pieces.push(Bytes::from(text));
+            batch.pieces.push(piece(text));
         }
         Ok(batch)
     }
+}
+
+/// Without room for more: it may be kept.
+fn piece(text: Vec<u8>) -> Bytes {
+    Bytes::from(text.into_boxed_slice())
 }
 
 fn next<'s>(

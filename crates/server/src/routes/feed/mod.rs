@@ -267,7 +267,10 @@ impl Feed {
         let (database, wanted, after) = (self.database.clone(), self.wanted.clone(), self.position);
         let read = move || Batch::read(&database, &wanted, after);
         let batch = Arc::new(tokio::task::spawn_blocking(read).await.ok()?.ok()?);
-        recent.keep(asked, &batch);
+        // One that catches up, alone, would take the place of those that all wait for.
+        if signalled.is_some() {
+            recent.keep(asked, &batch);
+        }
         Some(batch)
     }
 }

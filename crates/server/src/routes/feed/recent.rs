@@ -56,12 +56,19 @@ impl RecentBatches {
         Some(found.batch.clone())
     }
 
-    /// Keeps a batch in place of an older one.
+    /// Keeps a batch in place of older ones.
     pub(super) fn keep(&self, asked: Asked<'_>, batch: &Arc<Batch>) {
         if batch.pieces.iter().map(Bytes::len).sum::<usize>() > KEPT_BYTES_MAX {
             return;
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_as_new = |kept: &Kept| kept.batch.read_to >= batch.read_to;
+        if kept
+            .iter()
+            .any(|kept| kept.asked() == asked && is_as_new(kept))
+        {
+            return;
+        }
         kept.retain(|kept| kept.asked() != asked);
         kept.truncate(KEPT_MAX - 1);
         kept.push_front(Kept {
@@ -70,6 +77,12 @@ impl RecentBatches {
             after: asked.after,
             batch: batch.clone(),
         });
+    }
+
+    /// Keeps nothing more of a database, by its id.
+    pub(crate) fn forget(&self, database: &str) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|kept| kept.database != database);
     }
 }
 
@@ -112,6 +125,7 @@ mod tests {
             assert_eq!(found(other, 9), None);
         }
         recent.keep(asked, &batch(1, 11));
+        recent.keep(asked, &batch(1, 10));
         assert_eq!(found(asked, 10), Some(Etag(11)));
         // What is large is not kept, and of the rest so many.
         recent.keep(asked, &batch(KEPT_BYTES_MAX + 1, 12));
@@ -122,5 +136,7 @@ mod tests {
         }
         assert_eq!(found(asked, 0), None);
         assert_eq!(recent.0.lock().unwrap().len(), KEPT_MAX);
+        recent.forget("d");
+        assert_eq!(recent.0.lock().unwrap().len(), 0);
     }
 }
