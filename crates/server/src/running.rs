@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use jackdaw_database::DatabaseSet;
 use tokio::net::TcpListener;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -239,6 +239,15 @@ async fn beat(shared: Arc<Shared>) {
             _ = stopping.changed() => return,
         }
         shared.pulse.send_modify(|beats| *beats += 1);
+        wake_workers();
+    }
+}
+
+/// Gives the workers something to do: one that sleeps gives no memory back, one that has just
+/// nothing to do any more does.
+fn wake_workers() {
+    for _ in 0..Handle::current().metrics().num_workers() {
+        tokio::spawn(async {});
     }
 }
 
