@@ -317,8 +317,13 @@ impl ColumnAccess<'_> {
         match_count: u64,
         options: &ExecuteOptions<'_>,
     ) -> Result<Option<Arc<Column>>, QueryError> {
-        let is_worth = match_count.saturating_mul(MATCHES_WORTH) >= reader.entry_count();
-        self.column(reader, field, is_worth, options)
+        let entry_count = reader.entry_count();
+        // Without it as many documents are read: dearer than to meet every entry.
+        let met = match match_count.saturating_mul(MATCHES_WORTH) >= entry_count {
+            true => entry_count,
+            false => 0,
+        };
+        self.column(reader, field, met, options)
     }
 
     /// The column of a field when it is there.
@@ -328,24 +333,26 @@ impl ColumnAccess<'_> {
         field: (FieldId, TermKind),
         options: &ExecuteOptions<'_>,
     ) -> Result<Option<Arc<Column>>, QueryError> {
-        self.column(reader, field, false, options)
+        self.column(reader, field, 0, options)
     }
 
-    /// Says that the column of a field would have been of use; made when that is said again.
+    /// Says that a query met so many entries because the column of a field was not there; made
+    /// when that was said of as many as the index has.
     pub(crate) fn wish<P: PageRead + ?Sized>(
         &self,
         reader: &IndexReader<'_, P>,
         field: (FieldId, TermKind),
+        met: u64,
         options: &ExecuteOptions<'_>,
     ) -> Result<(), QueryError> {
-        self.column(reader, field, true, options).map(drop)
+        self.column(reader, field, met, options).map(drop)
     }
 
     fn column<P: PageRead + ?Sized>(
         &self,
         reader: &IndexReader<'_, P>,
         field: (FieldId, TermKind),
-        is_worth: bool,
+        met: u64,
         options: &ExecuteOptions<'_>,
     ) -> Result<Option<Arc<Column>>, QueryError> {
         let mut budget = match options.interrupt {
@@ -353,7 +360,7 @@ impl ColumnAccess<'_> {
             None => Budget::unlimited(),
         };
         let (columns, version) = (self.columns, self.version);
-        Ok(columns.column(reader, version, field, is_worth, &mut budget)?)
+        Ok(columns.column(reader, version, field, met, &mut budget)?)
     }
 }
 

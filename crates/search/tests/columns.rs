@@ -45,7 +45,13 @@ fn column(
 ) -> Option<std::sync::Arc<Column>> {
     let field = (reader.field("N").unwrap(), TermKind::Number);
     columns
-        .column(reader, version, field, true, &mut Budget::unlimited())
+        .column(
+            reader,
+            version,
+            field,
+            reader.entry_count(),
+            &mut Budget::unlimited(),
+        )
         .unwrap()
 }
 
@@ -65,10 +71,11 @@ fn columns_order_and_count_as_values_do() {
             let made = column(&reader, &columns, version).unwrap();
             assert_eq!(made.is_single(), values_max == 1);
             assert!(column(&reader, &columns, version - 1).is_none());
+            check_worth(&reader, version);
             let other = (reader.field("N").unwrap(), TermKind::Text);
             for _ in 0..3 {
                 let budget = &mut Budget::unlimited();
-                let found = columns.column(&reader, version, other, false, budget);
+                let found = columns.column(&reader, version, other, 0, budget);
                 assert!(found.unwrap().is_none());
             }
             let entries: Vec<u64> = (0..6_000).filter(|_| random.below(3) == 0).collect();
@@ -77,6 +84,20 @@ fn columns_order_and_count_as_values_do() {
             check_counts(&made, &set, &model, seed);
         }
     }
+}
+
+/// A column is made once queries have met as many entries as its making does.
+fn check_worth(reader: &IndexReader<'_, jackdaw_storage::MemoryPages>, version: u64) {
+    let columns = Columns::new(1 << 20);
+    let field = (reader.field("N").unwrap(), TermKind::Number);
+    let a_quarter = reader.entry_count().div_ceil(4);
+    let met = [a_quarter, a_quarter, 0, a_quarter, a_quarter, 0, 1];
+    let is_made = met.map(|met| {
+        let budget = &mut Budget::unlimited();
+        let column = columns.column(reader, version, field, met, budget);
+        column.unwrap().is_some()
+    });
+    assert_eq!(is_made, [false, false, false, false, false, false, true]);
 }
 
 fn check_orders(column: &Column, set: &EntrySet, model: &Model, seed: u64) {

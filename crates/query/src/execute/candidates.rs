@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use jackdaw_search::{EntrySet, SetBuilder};
+use jackdaw_search::{EntrySet, IndexReader, SetBuilder};
 
 use super::ExecuteOptions;
-use super::index_set::index_matches;
+use super::index_set::{index_matches, matches_everything};
 use super::rows::Rows;
 use crate::error::QueryError;
 use crate::evaluate::matches;
@@ -25,6 +25,9 @@ pub(super) fn stream<S: Source>(
     rows: &mut Rows<'_, S>,
 ) -> Result<Option<u64>, QueryError> {
     if plan.access == Access::Index {
+        if let Some(total) = everything(plan, source, rows)? {
+            return Ok(Some(total));
+        }
         let set = index_matches(plan, source, options)?.result;
         for entry in &set {
             if rows.push(entry.into())?.is_break() {
@@ -54,6 +57,30 @@ pub(super) fn stream<S: Source>(
         return Ok(Some(source.count(&plan.scope).map_err(QueryError::Source)?));
     }
     Ok(flow.is_continue().then_some(count))
+}
+
+/// Gives all entries of an index that has seen every change, when there is no condition, as far as
+/// they are wanted; their number.
+fn everything<S: Source>(
+    plan: &Plan<'_>,
+    source: &S,
+    rows: &mut Rows<'_, S>,
+) -> Result<Option<u64>, QueryError> {
+    let Some(total) = matches_everything(plan, source)? else {
+        return Ok(None);
+    };
+    let reader = source.index().and_then(|index| index.reader);
+    for entry in reader
+        .map(IndexReader::every)
+        .transpose()?
+        .into_iter()
+        .flatten()
+    {
+        if rows.push(entry?.into())?.is_break() {
+            break;
+        }
+    }
+    Ok(Some(total))
 }
 
 /// All matches as a set, for ordering. Not for [`Access::Index`].

@@ -24,6 +24,8 @@ const EVALUATE_ENTRIES_MAX: u64 = 64;
 /// each time: a column of the field takes a walk over all of them.
 const WALK_TERMS_WORTH: u64 = 64;
 const TERMS_WORTH: u64 = 64;
+/// Fewer entries are met in microseconds.
+const ENTRIES_WORTH: u64 = 4_096;
 
 /// Looks at the interrupt flag once in so many documents.
 const CHECK_DOCUMENTS: u64 = 256;
@@ -298,11 +300,16 @@ impl<S: Source> IndexSets<'_, S> {
             .number_range(field, low, high, &mut self.budget)?;
         let walked = self.budget.visited() - before;
         let term_count = self.reader.field_info(field).term_count();
-        if let Some(columns) = columns
-            && walked >= WALK_TERMS_WORTH
-            && walked.saturating_mul(TERMS_WORTH) >= term_count
-        {
-            columns.wish(self.reader, key, self.options)?;
+        let is_long =
+            walked >= WALK_TERMS_WORTH && walked.saturating_mul(TERMS_WORTH) >= term_count;
+        let met = match (is_long, found.possible().len()) {
+            // Terms are dearer than entries.
+            (true, _) => self.reader.entry_count(),
+            (false, met @ ENTRIES_WORTH..) => met,
+            _ => 0,
+        };
+        if let Some(columns) = columns {
+            columns.wish(self.reader, key, met, self.options)?;
         }
         Ok(found)
     }

@@ -32,6 +32,9 @@ pub(super) fn stream<S: Source>(
     if let Some(total) = ranked::stream(plan, source, options, rows)? {
         return Ok(Some(total));
     }
+    if let Some(total) = walk::stream_everything(plan, source, options, rows)? {
+        return Ok(Some(total));
+    }
     let matches = match plan.access {
         Access::Index => index_matches(plan, source, options)?,
         _ => {

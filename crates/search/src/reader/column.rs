@@ -2,8 +2,8 @@
 //!
 //! Asked by query execution for orders and facets of many matches, where walking over the terms
 //! would meet mostly entries that do not match. A column is made by one walk over the terms of a
-//! field, so it is not made for the first query after a change but for the second: an index that
-//! changes with every query goes on without.
+//! field and meets every entry, so it is not made before queries of the same snapshot have met as
+//! many without it ("ski rental"): an index that changes with every query goes on without.
 //!
 //! Invariants:
 //! - A column is of one snapshot and answers for that alone.
@@ -229,8 +229,10 @@ struct State {
 
 #[derive(Debug)]
 enum Known {
-    /// It was asked for once.
-    Asked,
+    /// It was asked for by queries that met so many entries without it.
+    Asked {
+        met: u64,
+    },
     /// It is being made, or cannot be.
     None,
     Column(Arc<Column>),
@@ -247,8 +249,9 @@ impl Columns {
     }
 
     /// The column of a field in the snapshot `version` of `reader`; versions of an index ascend.
-    /// When it is not there, and `is_worth` its making, it is made when it is asked for again;
-    /// `None` before, for an older snapshot, and when it would take too much memory.
+    /// `met` is how many entries the query meets when it is not there; 0 never has one made.
+    /// `None` for an older snapshot, before it is worth its making, and when it would take too much
+    /// memory.
     ///
     /// # Errors
     /// [`IndexError::WalkLimit`], [`IndexError::Interrupted`], [`IndexError::Damaged`],
@@ -258,7 +261,7 @@ impl Columns {
         reader: &IndexReader<'_, P>,
         version: u64,
         (field, kind): (FieldId, TermKind),
-        is_worth: bool,
+        met: u64,
         budget: &mut Budget<'_>,
     ) -> Result<Option<Arc<Column>>, IndexError> {
         let left = {
@@ -272,18 +275,19 @@ impl Columns {
                     ..State::default()
                 };
             }
-            let next = match state.known.get(&(field, kind)) {
+            let before = match state.known.get(&(field, kind)) {
                 Some(Known::Column(column)) => return Ok(Some(Arc::clone(column))),
                 Some(Known::None) => return Ok(None),
-                _ if !is_worth => return Ok(None),
-                Some(Known::Asked) => Known::None,
-                None => Known::Asked,
+                _ if met == 0 => return Ok(None),
+                Some(&Known::Asked { met }) => met,
+                None => 0,
             };
-            let is_made = matches!(next, Known::None);
-            state.known.insert((field, kind), next);
-            if !is_made {
+            if before < reader.entry_count() {
+                let met = before.saturating_add(met);
+                state.known.insert((field, kind), Known::Asked { met });
                 return Ok(None);
             }
+            state.known.insert((field, kind), Known::None);
             self.bytes_max.saturating_sub(state.len_bytes)
         };
         let made = Column::read(reader, field, kind, left, budget);
@@ -295,7 +299,8 @@ impl Columns {
             Ok(column) => column.map(Arc::new),
             Err(error) => {
                 // The next query tries again.
-                state.known.insert((field, kind), Known::Asked);
+                let met = reader.entry_count();
+                state.known.insert((field, kind), Known::Asked { met });
                 return Err(error);
             }
         };

@@ -177,6 +177,14 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
         self.set_of(&self.term_key(field, Term::Null))
     }
 
+    /// All entries, read as the caller walks.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn every(&self) -> Result<Postings<'t, P>, IndexError> {
+        self.postings_at(&FieldId::EVERY.exists_key())
+    }
+
     /// All entries.
     ///
     /// # Errors

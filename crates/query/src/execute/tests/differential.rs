@@ -443,6 +443,14 @@ fn check_facets(seed: u64, ways: &mut BTreeSet<Way>) {
 
 /// How the facets of a query are counted.
 fn ways_of(text: &str, source: &TestSource<'_>) -> Vec<Way> {
+    let steps = steps_of(text, source);
+    let all = [Way::Counts, Way::Lists, Way::Column, Way::Documents];
+    let is_used = |way: &Way| steps.iter().any(|step| step.ends_with(way.text()));
+    all.into_iter().filter(is_used).collect()
+}
+
+/// What running a query consists of.
+fn steps_of(text: &str, source: &TestSource<'_>) -> Vec<String> {
     let clock = || 0;
     let costs = Costs::new(&clock);
     let options = ExecuteOptions {
@@ -450,10 +458,62 @@ fn ways_of(text: &str, source: &TestSource<'_>) -> Vec<Way> {
         ..ExecuteOptions::default()
     };
     run_bound(&bound(text, "{}").unwrap(), source, &options).unwrap();
-    let steps = costs.into_steps();
-    let all = [Way::Counts, Way::Lists, Way::Column, Way::Documents];
-    let is_used = |way: &Way| steps.iter().any(|step| step.what.ends_with(way.text()));
-    all.into_iter().filter(is_used).collect()
+    let steps = costs.into_steps().into_iter();
+    steps.map(|step| step.what.to_string()).collect()
+}
+
+/// The first of all documents in an order; how many queries did not look up all entries.
+fn check_first(seed: u64) -> usize {
+    let mut random = Random(seed);
+    let mut database = TestDatabase::default();
+    for number in 0..400 {
+        let body = document(&mut random);
+        database.put(&format!("a/{number}"), "C", &body);
+    }
+    let texts: Vec<String> = (0..12)
+        .map(|_| {
+            let (order, page) = (order(&mut random), 1 + random.below(4));
+            format!("from C{order} limit {page}")
+        })
+        .filter(|text| text.contains("order by"))
+        .collect();
+    let requirements = texts
+        .iter()
+        .filter_map(|text| bound(text, "{}").unwrap().index_requirement());
+    let Some(requirement) = requirements.reduce(|mut all, next| {
+        all.merge(&next.fields);
+        all
+    }) else {
+        return 0;
+    };
+    let index = TestIndex::build(&database, requirement.scope.clone(), &requirement.fields);
+    let after = random.pick(&["0", "0", "3"]).parse().unwrap();
+    (0..after).for_each(|_| change(&mut database, &mut random));
+    let reader = index.reader();
+    let plain = TestSource::without_index(&database);
+    let indexed = TestSource {
+        database: &database,
+        index: Some((&index, &reader)),
+    };
+    let mut walked = 0;
+    for text in &texts {
+        let (expected, found) = (run(text, "{}", &plain), run(text, "{}", &indexed));
+        let (expected, found) = (expected.unwrap(), found.unwrap());
+        assert_eq!(found.ids(), expected.ids(), "seed {seed}: {text}");
+        let totals = [&found, &expected].map(|result| result.outcome.total_results);
+        assert_eq!(totals[0], totals[1], "seed {seed}: {text}");
+        let steps = steps_of(text, &indexed);
+        let is_walk = |step: &String| step.ends_with("by walking the index");
+        let has_set = steps.iter().any(|step| step == "look up in the index");
+        walked += usize::from(steps.iter().any(is_walk) && !has_set);
+    }
+    walked
+}
+
+#[test]
+fn the_first_of_all_are_found_without_a_list_of_all() {
+    let walked: usize = (0..30).map(check_first).sum();
+    assert!(walked > 30, "{walked}");
 }
 
 #[test]

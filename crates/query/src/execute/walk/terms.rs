@@ -1,253 +1,62 @@
-//! Ordering by walking what is in order already: the terms of the first key in the index, or the
-//! ids of the database. No value of a document is read, and the walk ends with the page. Or by a
-//! column of the key's terms, when the index has one in memory.
+//! Matches in the order of the terms of a field, as a walk over them meets them.
 //!
-//! A walk pays when the matches are a large part of the entries; otherwise most terms walked over
-//! belong to entries that do not match, and sorting the matches is cheaper.
-//!
-//! Invariants:
-//! - The order is that of `ordered::best_rows`. Texts of which the index keeps only a beginning,
-//!   and documents changed after the index saw them, are ordered by their documents.
+//! Texts of which the index keeps only a beginning, and documents changed after the index saw them,
+//! are put between by their documents.
 
 use std::cmp::Ordering;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
 use jackdaw_search::{
-    Analyzer, Budget, Column, Direction, EntryId, EntrySet, FieldId, IndexReader, StoredTerm,
-    TermKind, TermWalk, WalkedTerm,
+    Budget, Direction, EntryId, EntrySet, FieldId, IndexReader, StoredTerm, TermKind, TermWalk,
+    WalkedTerm,
 };
 use jackdaw_storage::PageRead;
 use rustc_hash::FxHashSet;
 
-use super::ExecuteOptions;
-use super::index_set::IndexMatches;
-use super::ordered::{Best, SortRow, best_rows};
-use super::rows::Rows;
+use super::super::ExecuteOptions;
+use super::super::ordered::{SortRow, best_rows};
+use super::super::rows::Rows;
 use crate::error::QueryError;
-use crate::order::{Computed, OrderKey, OrderSource, SortValue};
-use crate::plan::{Plan, walk_of};
-use crate::source::{IndexRows, Scope, Source};
+use crate::order::{Computed, OrderKey, SortValue};
+use crate::source::Source;
 
-/// Looks at the interrupt flag once in so many ids.
-const CHECK_TERMS: u64 = 256;
-
-/// A walk is begun in spite of a column in memory when it is this many times shorter than it has to
-/// be: values that go together with the condition make walks long.
-const NEAR: u64 = 100;
-
-/// Memory of a row that may be among the first: buffers hold twice as many as are wanted.
-const ROW_BYTES: u64 = 64;
-
-/// Gives the first `wanted` matches to `rows` in order; false when walking does not pay.
-pub(super) fn stream<S: Source>(
-    plan: &Plan<'_>,
-    source: &S,
-    options: &ExecuteOptions<'_>,
-    matches: &IndexMatches,
-    wanted: u64,
-    rows: &mut Rows<'_, S>,
-) -> Result<bool, QueryError> {
-    let keys = plan.query.order.as_slice();
-    let Some((field, kind)) = keys.first().and_then(walk_of) else {
-        return Ok(false);
-    };
-    let index = source.index();
-    let Some(reader) = index.as_ref().and_then(|index| index.reader) else {
-        return Ok(false);
-    };
-    let Some(field) = reader.field(&field.name()) else {
-        return Ok(false);
-    };
-    // Sorting compares whole texts in lower case: terms have to be just that.
-    let whole = Analyzer::LowercaseKeyword;
-    if kind == TermKind::Text && reader.field_info(field).options().analyzer != whole {
-        return Ok(false);
-    }
-    let (match_count, entry_count) = (matches.result.len(), reader.entry_count());
-    let is_near = pays(match_count, entry_count.saturating_mul(NEAR), wanted);
-    if let ([key], true, false) = (keys, matches.tail.is_empty(), is_near)
-        && wanted.saturating_mul(ROW_BYTES) <= options.memory_bytes_max as u64
-        && let Some(columns) = index.as_ref().and_then(|index| index.columns)
-        && let Some(column) = columns.read(reader, (field, kind), match_count, options)?
-    {
-        let best = options.measured(
-            || format!("{}, by a column in memory", plan.order_text()),
-            "matches",
-            |_| Some(match_count),
-            || Ok::<_, QueryError>(first_of(&column, key, &matches.result, wanted)),
-        )?;
-        for entry in best {
-            if rows.push(entry.into())?.is_break() {
-                break;
-            }
-        }
-        return Ok(true);
-    }
-    if !pays(match_count, entry_count, wanted) {
-        return Ok(false);
-    }
-    let tail = match matches.tail.is_empty() {
-        true => Vec::new(),
-        false => options.measured(
-            || "order changes that the index has not seen".into(),
-            "matches",
-            |_| Some(matches.tail.len()),
-            || sorted_tail(keys, &matches.tail, wanted, source, options),
-        )?,
-    };
-    let mut ordering = TermOrder {
-        keys,
-        reader,
-        field,
-        kind,
-        source,
-        options,
-        entries: matches.result.and_not(&matches.tail),
-        tail: tail.into_iter().peekable(),
-        given: FxHashSet::default(),
-        left: wanted,
-        rows,
-    };
-    options.measured(
-        || format!("{}, by walking the index", plan.order_text()),
-        "rows",
-        |_| None,
-        || ordering.give_all(),
-    )?;
-    Ok(true)
+/// The entries that are put in order.
+pub(super) enum Among {
+    /// All of an index that has seen every change. Their list is not read before those without a
+    /// value are wanted.
+    All,
+    Set(EntrySet),
 }
 
-/// The first `wanted` of `set` in the order of a key.
-fn first_of(column: &Column, key: &OrderKey, set: &EntrySet, wanted: u64) -> Vec<EntryId> {
-    let direction = match key.descending {
-        true => Direction::Descending,
-        false => Direction::Ascending,
-    };
-    let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-    column.first_of(set, wanted, direction, key.nulls_first)
-}
-
-/// Gives the first `wanted` of `set` to `rows` in the order of their ids, which the database keeps
-/// ascending; false when that is not the order asked for, or sorting is cheaper.
-pub(super) fn stream_ids<S: Source>(
-    plan: &Plan<'_>,
-    source: &S,
-    options: &ExecuteOptions<'_>,
-    set: &EntrySet,
-    wanted: u64,
-    rows: &mut Rows<'_, S>,
-) -> Result<bool, QueryError> {
-    // Ids lead to documents, not to entries.
-    if plan.rows != IndexRows::Documents {
-        return Ok(false);
-    }
-    // Ids differ, so keys behind this one never decide.
-    match plan.query.order.first() {
-        Some(OrderKey {
-            source: OrderSource::Id,
-            descending: false,
-            ..
-        }) => {}
-        _ => return Ok(false),
-    }
-    let document_count = source.count(&Scope::All).map_err(QueryError::Source)?;
-    if !pays(set.len(), document_count, wanted) {
-        return Ok(false);
-    }
-    options.measured(
-        || format!("{}, by walking the ids", plan.order_text()),
-        "ids",
-        |visited| Some(*visited),
-        || walk_ids(source, options, set, wanted, rows),
-    )?;
-    Ok(true)
-}
-
-/// Gives matches in the order of ids; how many ids were passed.
-fn walk_ids<S: Source>(
-    source: &S,
-    options: &ExecuteOptions<'_>,
-    set: &EntrySet,
-    wanted: u64,
-    rows: &mut Rows<'_, S>,
-) -> Result<u64, QueryError> {
-    let (mut left, mut visited, mut result) = (wanted, 0_u64, Ok(()));
-    source
-        .visit_ids("", &mut |_, number| {
-            visited += 1;
-            let step = match visited.is_multiple_of(CHECK_TERMS) {
-                true => options.check(),
-                false => Ok(()),
-            };
-            let flow = step.and_then(|()| match set.contains(number.into()) {
-                true => {
-                    left -= 1;
-                    rows.push(number)
-                }
-                false => Ok(ControlFlow::Continue(())),
-            });
-            match flow {
-                Ok(ControlFlow::Continue(())) if left > 0 => ControlFlow::Continue(()),
-                Ok(_) => ControlFlow::Break(()),
-                Err(error) => {
-                    result = Err(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })
-        .map_err(QueryError::Source)?;
-    result.map(|()| visited)
-}
-
-/// A walk passes about `wanted * entry_count / match_count` terms, sorting reads `match_count`
-/// documents; a term and a document cost about the same.
-fn pays(match_count: u64, entry_count: u64, wanted: u64) -> bool {
-    let (matches, entries) = (u128::from(match_count), u128::from(entry_count));
-    u128::from(wanted) * entries <= matches * matches
-}
-
-/// The rows of changed documents, in order.
-fn sorted_tail<S: Source>(
-    keys: &[OrderKey],
-    tail: &EntrySet,
-    wanted: u64,
-    source: &S,
-    options: &ExecuteOptions<'_>,
-) -> Result<Vec<SortRow>, QueryError> {
-    let mut best = Best::new(keys, wanted, options);
-    let mut values = Vec::with_capacity(keys.len());
-    for entry in tail {
-        options.check()?;
-        if let Some(document) = source.document(entry.into()).map_err(QueryError::Source)? {
-            values.extend(
-                keys.iter()
-                    .map(|key| key.value(&document, options.random_seed, &Computed::default())),
-            );
-            best.push(&mut values, entry.into())?;
+impl Among {
+    fn contains(&self, entry: EntryId) -> bool {
+        match self {
+            Among::All => true,
+            Among::Set(entries) => entries.contains(entry),
         }
     }
-    Ok(best.finish())
 }
 
-struct TermOrder<'o, 'r, S: Source> {
-    keys: &'o [OrderKey],
-    reader: &'o IndexReader<'o, S::Pages>,
-    field: FieldId,
-    kind: TermKind,
-    source: &'o S,
-    options: &'o ExecuteOptions<'o>,
+/// Gives matches to `rows` in the order of the terms of the first key.
+pub(super) struct TermOrder<'o, 'r, S: Source> {
+    pub(super) keys: &'o [OrderKey],
+    pub(super) reader: &'o IndexReader<'o, S::Pages>,
+    pub(super) field: FieldId,
+    pub(super) kind: TermKind,
+    pub(super) source: &'o S,
+    pub(super) options: &'o ExecuteOptions<'o>,
     /// Matches whose terms in the index are theirs.
-    entries: EntrySet,
-    tail: std::iter::Peekable<std::vec::IntoIter<SortRow>>,
+    pub(super) entries: Among,
+    pub(super) tail: std::iter::Peekable<std::vec::IntoIter<SortRow>>,
     /// Entries given already: one with many values comes at its first.
-    given: FxHashSet<u64>,
-    left: u64,
-    rows: &'o mut Rows<'r, S>,
+    pub(super) given: FxHashSet<u64>,
+    pub(super) left: u64,
+    pub(super) rows: &'o mut Rows<'r, S>,
 }
 
 impl<S: Source> TermOrder<'_, '_, S> {
     /// Gives all that are wanted.
-    fn give_all(&mut self) -> Result<(), QueryError> {
+    pub(super) fn give_all(&mut self) -> Result<(), QueryError> {
         if self.keys[0].nulls_first {
             self.give_without_value()?;
             return self.give_by_terms();
@@ -268,12 +77,22 @@ impl<S: Source> TermOrder<'_, '_, S> {
             None => Budget::unlimited(),
         };
         // Most terms are of other entries.
-        let entries = self.entries.clone();
-        let mut entries = entries.probe();
+        let entries = match &self.entries {
+            Among::All => None,
+            Among::Set(entries) => Some(entries.clone()),
+        };
+        let mut entries = entries.as_ref().map(EntrySet::probe);
         // A cut text whose entries were taken with those of the texts that begin alike.
         let mut done: Option<Vec<u8>> = None;
         while self.left > 0 {
-            let Some(term) = walk.next_within(&mut entries, &mut budget)? else {
+            let next = match &mut entries {
+                Some(entries) => walk.next_within(entries, &mut budget)?,
+                None => {
+                    self.options.check()?;
+                    walk.next_term()?
+                }
+            };
+            let Some(term) = next else {
                 break;
             };
             match term.term()? {
@@ -468,7 +287,15 @@ impl<S: Source> TermOrder<'_, '_, S> {
         if self.left == 0 {
             return Ok(());
         }
-        let entries = without_value(self.reader, self.field, self.kind, &self.entries)?;
+        let all;
+        let entries = match &self.entries {
+            Among::Set(entries) => entries,
+            Among::All => {
+                all = self.reader.all()?;
+                &all
+            }
+        };
+        let entries = without_value(self.reader, self.field, self.kind, entries)?;
         let mut group: Vec<EntryId> = entries.iter().collect();
         while let Some(row) = self.tail.next_if(|row| row.values[0] == SortValue::None) {
             group.push(row.number.into());
