@@ -20,6 +20,7 @@ mod sample;
 mod scrub;
 mod shared;
 mod signals;
+mod staggered;
 mod subscriptions;
 mod version;
 mod wire;

@@ -233,12 +233,12 @@ impl Drop for Running {
 /// Beats for all quiet streams until the server stops.
 async fn beat(shared: Arc<Shared>) {
     let mut stopping = shared.stopping.clone();
-    loop {
+    for beats in 1.. {
         tokio::select! {
             () = tokio::time::sleep(shared.config.heartbeat) => {}
             _ = stopping.changed() => return,
         }
-        shared.pulse.send_modify(|beats| *beats += 1);
+        shared.pulse.tell(beats).await;
         wake_workers();
     }
 }

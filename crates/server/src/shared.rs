@@ -18,6 +18,7 @@ use crate::live::Live;
 use crate::router::Router;
 use crate::routes::{self, Operations, RecentBatches, Row};
 use crate::signals::Signals;
+use crate::staggered::Staggered;
 use crate::subscriptions::Desk;
 
 /// Feeds that read changes at a time, for each processor. One change wakes all of them, and ten
@@ -56,7 +57,7 @@ pub(crate) struct Shared {
     pub(crate) recent_batches: RecentBatches,
     pub(crate) writes_in_place: WritesInPlace,
     /// Beats every `heartbeat` for all who keep a quiet connection alive: one timer for everybody.
-    pub(crate) pulse: watch::Sender<u64>,
+    pub(crate) pulse: Staggered<u64>,
     pub(crate) operations: Operations,
     pub(crate) desk: Arc<Desk>,
     /// Names this server among others; new at each start.
@@ -108,7 +109,7 @@ impl Shared {
             feed_reads: Semaphore::new(FEED_READS_OF_PROCESSOR * processors),
             recent_batches: RecentBatches::default(),
             writes_in_place: WritesInPlace::default(),
-            pulse: watch::Sender::new(0),
+            pulse: Staggered::new(0),
             operations: Operations::default(),
             desk: Arc::default(),
             server_id: random_uuid(),

@@ -3,13 +3,15 @@
 //! `routes::feed` waits here, and who watches over a web socket for the end of their database. The
 //! engine's thread stores one number and wakes who waits; what changed each reader looks up
 //! itself. A reader that marks the signal as seen *before* it reads misses nothing: what comes
-//! while it reads raises the signal again.
+//! while it reads raises the signal again. They are woken a few at a time ([`Staggered`]).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use jackdaw_database::{Database, Etag, Listener};
 use tokio::sync::watch;
+
+use crate::staggered::Staggered;
 
 /// Why nobody may go on waiting for a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +40,7 @@ impl Ending {
 
 /// One database's signal; it ends with the last reader.
 struct Signal {
-    last: Arc<watch::Sender<Etag>>,
+    last: Arc<Staggered<Etag>>,
     ending: watch::Sender<Option<Ending>>,
     _listener: Listener,
 }
@@ -86,17 +88,18 @@ impl Changed {
 }
 
 impl Signals {
-    /// Follows a database.
+    /// Follows a database. Only on the runtime.
     pub(crate) fn follow(&self, database: &Database) -> Changed {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, signal| signal.strong_count() > 0);
         let id = database.id().as_str();
         let signal = all.get(id).and_then(Weak::upgrade).unwrap_or_else(|| {
-            let last = Arc::new(watch::Sender::new(Etag(0)));
-            let told = last.clone();
+            let (newest, news) = watch::channel(Etag(0));
             let listener = database.on_change(move |change| {
-                told.send_replace(change.last_etag);
+                newest.send_replace(change.last_etag);
             });
+            let last = Arc::new(Staggered::new(Etag(0)));
+            tokio::spawn(relay(news, last.clone()));
             let signal = Arc::new(Signal {
                 last,
                 ending: watch::Sender::new(None),
@@ -106,7 +109,7 @@ impl Signals {
             signal
         });
         Changed {
-            receiver: signal.last.subscribe(),
+            receiver: signal.last.follow(),
             ending: signal.ending.subscribe(),
             _signal: signal,
         }
@@ -119,5 +122,13 @@ impl Signals {
         if let Some(signal) = signal.and_then(|signal| signal.upgrade()) {
             signal.ending.send_replace(Some(ending));
         }
+    }
+}
+
+/// Tells all followers what the listener hears of, until it is gone.
+async fn relay(mut news: watch::Receiver<Etag>, last: Arc<Staggered<Etag>>) {
+    while news.changed().await.is_ok() {
+        let newest = *news.borrow_and_update();
+        last.tell(newest).await;
     }
 }

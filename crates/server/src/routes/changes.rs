@@ -80,7 +80,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
         let accept = derive_accept_key(key.as_bytes());
         let signs = Signs {
             stopping: call.shared.stopping.clone(),
-            pulse: call.shared.pulse.subscribe(),
+            pulse: call.shared.pulse.follow(),
             silence_max: call.shared.config.head_timeout,
         };
         let operations = call.shared.operations.watch();

@@ -185,7 +185,7 @@ struct Feed {
 impl Feed {
     async fn run(mut self, mut changed: Changed) {
         let mut stopping = self.shared.stopping.clone();
-        let mut pulse = self.shared.pulse.subscribe();
+        let mut pulse = self.shared.pulse.follow();
         changed.mark_seen();
         // What was before it waits, it has to read itself.
         let mut signalled = None;
