@@ -43,7 +43,7 @@ use crate::store::{
 };
 use crate::tombstone;
 use crate::verify::{self, DatabaseReport};
-use jackdaw_query::{Etag, QueryError, RowSink};
+use jackdaw_query::{Etag, KeptGroups, QueryError, RowSink};
 
 const ID_KEY: &[u8] = b"database_id";
 const FORMAT_KEY: &[u8] = b"format";
@@ -73,6 +73,8 @@ impl Default for DatabaseOptions {
     }
 }
 
+/// Memory of the groups of recent `group by` queries.
+const GROUPS_BYTES_MAX: usize = 64 << 20;
 /// What page versions of the documents take at least: many times what one transaction changes.
 const SCRATCH_BYTES_MIN: usize = 64 << 20;
 /// They may take this part of the memory.
@@ -95,6 +97,8 @@ pub(crate) struct Core {
     pub(crate) id: DatabaseId,
     pub(crate) hub: Arc<Hub>,
     pub(crate) names: Mutex<Arc<CollectionNames>>,
+    /// Groups of recent `group by` queries.
+    pub(crate) groups: KeptGroups,
 }
 
 impl Core {
@@ -192,6 +196,7 @@ impl Database {
                 exchange: last_exchange_index(&settings)?,
             })),
             names: Mutex::default(),
+            groups: KeptGroups::new(GROUPS_BYTES_MAX),
         };
         drop(transaction);
         let core = Arc::new(core);
@@ -470,8 +475,10 @@ impl Database {
         let before = UnixTicks(self.core.now().0.saturating_sub(age));
         let mut total = 0;
         loop {
+            let core = Arc::clone(&self.core);
             let cleaned = self.run(move |transaction, _| {
-                let cleaned = tombstone::clean(transaction, up_to, before)?;
+                let (cleaned, last) = tombstone::clean(transaction, up_to, before)?;
+                core.groups.forget_deletions(last);
                 Ok((cleaned, Applied::default()))
             })?;
             total += cleaned as u64;

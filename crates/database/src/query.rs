@@ -264,6 +264,8 @@ fn answer(
     let source = DatabaseSource {
         snapshot: &snapshot,
         index: view,
+        // A snapshot that has a name may be of any earlier moment.
+        groups: request.snapshot.is_none().then_some(&core.groups),
         costs: wanted.costs(),
     };
     let defaults = ExecuteOptions::default();

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use jackdaw_document::{Document, DocumentBuf};
 use jackdaw_query::{
-    BoxError, ColumnAccess, Costs, DocumentNumber, Etag, FieldKind, FieldPath, IndexAccess,
-    IndexField, IndexRows, IndexSchema, Numbers, Scope, SeriesEntry, Source, StoredDocument,
+    BoxError, ColumnAccess, Costs, DocumentNumber, Etag, FieldKind, FieldPath, GroupsAccess,
+    IndexAccess, IndexField, IndexRows, IndexSchema, KeptGroups, Numbers, Scope, SeriesEntry,
+    Source, StoredDocument,
 };
 use jackdaw_search::{EntryId, IndexReader};
 use jackdaw_storage::ReadTransaction;
@@ -39,6 +40,8 @@ pub(crate) struct IndexView<'q> {
 pub(crate) struct DatabaseSource<'q> {
     pub(crate) snapshot: &'q Snapshot,
     pub(crate) index: Option<IndexView<'q>>,
+    /// Groups of the database's newest moments; `None` for a snapshot that is none of them.
+    pub(crate) groups: Option<&'q KeptGroups>,
     /// Takes notes of what is read.
     pub(crate) costs: Option<&'q Costs<'q>>,
 }
@@ -221,6 +224,11 @@ impl Source for DatabaseSource<'_> {
 
     fn exchange_value(&self, key: &str) -> Result<Option<DocumentBuf>, BoxError> {
         Ok(self.snapshot.exchange_value(key)?.map(|known| known.value))
+    }
+
+    fn kept_groups(&self) -> Option<GroupsAccess<'_>> {
+        let up_to = self.snapshot.last_etag();
+        self.groups.map(|kept| GroupsAccess { kept, up_to })
     }
 
     fn index(&self) -> Option<IndexAccess<'_, ReadTransaction>> {

@@ -73,12 +73,13 @@ impl<'a> TombstoneRecord<'a> {
 /// Tombstones removed by one transaction: the writer is not held up for long.
 pub(crate) const CLEANED_AT_ONCE: usize = 4_096;
 
-/// Removes tombstones of deletions up to `up_to` that happened before `before`; gives how many.
+/// Removes tombstones of deletions up to `up_to` that happened before `before`; gives how many, and
+/// the etag of the last.
 pub(crate) fn clean(
     transaction: &mut WriteTransaction,
     up_to: Etag,
     before: UnixTicks,
-) -> Result<usize, WriteError> {
+) -> Result<(usize, Etag), WriteError> {
     let mut keys = Vec::new();
     if let Some(tombstones) = transaction.tree(TOMBSTONES)? {
         let end = up_to.0.to_be_bytes();
@@ -94,7 +95,8 @@ pub(crate) fn clean(
     for key in &keys {
         transaction.tree_mut(TOMBSTONES)?.delete(key)?;
     }
-    Ok(keys.len())
+    let last = keys.last().and_then(|key| key.as_slice().try_into().ok());
+    Ok((keys.len(), Etag(last.map_or(0, u64::from_be_bytes))))
 }
 
 #[cfg(test)]

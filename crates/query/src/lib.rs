@@ -49,6 +49,7 @@ pub use execute::{ExecuteOptions, Outcome, RowBuffer, RowSink, execute};
 pub use explain::Explanation;
 pub use fields::{FieldKind, FieldPath, IndexField, Leaf, add_terms, add_vectors, visit_values};
 pub use follow::{FollowQuery, Follower};
+pub use groups::{GroupsAccess, KeptGroups};
 pub use highlight::Highlightings;
 pub use nearest::NearTest;
 pub use parameters::Parameters;

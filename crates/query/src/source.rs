@@ -24,6 +24,7 @@ use jackdaw_storage::PageRead;
 use crate::error::{BoxError, QueryError};
 use crate::execute::ExecuteOptions;
 use crate::fields::IndexField;
+use crate::groups::GroupsAccess;
 
 /// Collection of documents that name none.
 pub(crate) const EMPTY_COLLECTION: &str = "@empty";
@@ -291,6 +292,12 @@ pub trait Source {
         false
     }
 
+    /// Groups of documents that are kept for queries of the source's newest moments. None are for
+    /// sources of their own kind, such as old snapshots.
+    fn kept_groups(&self) -> Option<GroupsAccess<'_>> {
+        None
+    }
+
     /// The index chosen for this query, when there is one that is ready to be read.
     fn index(&self) -> Option<IndexAccess<'_, Self::Pages>>;
 }
@@ -318,7 +325,7 @@ impl ColumnAccess<'_> {
         options: &ExecuteOptions<'_>,
     ) -> Result<Option<Arc<Column>>, QueryError> {
         let entry_count = reader.entry_count();
-        // Without it as many documents are read: dearer than to meet every entry.
+        // To read so many documents, or lists, is dearer than to meet every entry.
         let met = match match_count.saturating_mul(MATCHES_WORTH) >= entry_count {
             true => entry_count,
             false => 0,
@@ -336,8 +343,8 @@ impl ColumnAccess<'_> {
         self.column(reader, field, 0, options)
     }
 
-    /// Says that a query met so many entries because the column of a field was not there; made
-    /// when that was said of as many as the index has.
+    /// Says how dear a query was because the column of a field was not there, in entries that are
+    /// met; made when that comes to as many as the index has.
     pub(crate) fn wish<P: PageRead + ?Sized>(
         &self,
         reader: &IndexReader<'_, P>,

@@ -13,6 +13,7 @@ use jackdaw_storage::MemoryPages;
 use crate::error::{BoxError, QueryError};
 use crate::execute::{ExecuteOptions, Outcome, RowBuffer, execute};
 use crate::fields::{IndexField, add_terms};
+use crate::groups::{GroupsAccess, KeptGroups};
 use crate::parameters::Parameters;
 use crate::plan::plan;
 use crate::source::{
@@ -44,6 +45,8 @@ pub(crate) struct TestDatabase {
     series: BTreeMap<(String, String), Vec<TestEntry>>,
     last_number: u64,
     last_etag: u64,
+    /// Groups that queries may use.
+    pub(crate) kept_groups: Option<KeptGroups>,
 }
 
 pub(crate) fn json(text: &str) -> DocumentBuf {
@@ -274,6 +277,13 @@ impl Source for TestSource<'_> {
             }
         }
         Ok(())
+    }
+
+    fn kept_groups(&self) -> Option<GroupsAccess<'_>> {
+        self.database.kept_groups.as_ref().map(|kept| GroupsAccess {
+            kept,
+            up_to: self.database.etag(),
+        })
     }
 
     fn index(&self) -> Option<IndexAccess<'_, MemoryPages>> {

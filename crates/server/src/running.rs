@@ -243,8 +243,8 @@ async fn beat(shared: Arc<Shared>) {
     }
 }
 
-/// Gives the workers something to do: one that sleeps gives no memory back, one that has just
-/// nothing to do any more does.
+/// Gives workers that sleep something to do, one at least: one that sleeps gives no memory back,
+/// one that has just nothing to do any more does.
 fn wake_workers() {
     for _ in 0..Handle::current().metrics().num_workers() {
         tokio::spawn(async {});

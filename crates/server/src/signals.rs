@@ -1,9 +1,9 @@
 //! News of changes for any number of waiting readers, at the price of one listener a database.
 //!
 //! `routes::feed` waits here, and who watches over a web socket for the end of their database. The
-//! engine's thread stores one number and wakes who waits; what changed each reader looks up
-//! itself. A reader that marks the signal as seen *before* it reads misses nothing: what comes
-//! while it reads raises the signal again. They are woken a few at a time ([`Staggered`]).
+//! engine's thread stores one number and wakes a task, which wakes who waits, a few at a time
+//! ([`Staggered`]); what changed each reader looks up itself. A reader that marks the signal as
+//! seen *before* it reads misses nothing: what comes while it reads raises the signal again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -65,7 +65,7 @@ impl Changed {
 
     /// Resolves when something changed after the last mark, or there is nothing more to wait for.
     pub(crate) async fn raised(&mut self) {
-        // The senders live as long as `_signal`.
+        // A group's sender lives as long as its receivers, the other as long as `_signal`.
         tokio::select! {
             _ = self.receiver.changed() => {}
             _ = self.ending.wait_for(Option::is_some) => {}

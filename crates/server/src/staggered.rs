@@ -4,7 +4,10 @@
 //! Each group is a `tokio` watch channel of its own. Between groups the task that tells yields:
 //! whoever was woken runs, then the runtime looks at its sockets, then the next group is told.
 //!
-//! Invariant: who follows before a value is told sees it, or a newer one.
+//! Invariants:
+//! - Who follows before a value is told sees it, or a newer one. Who begins while it is told may see
+//!   it, too.
+//! - One task tells at a time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,6 +17,7 @@ use tokio::sync::watch;
 /// tell.
 const GROUP_MAX: usize = 32;
 
+/// See the file head.
 pub(crate) struct Staggered<T>(Mutex<State<T>>);
 
 struct State<T> {
@@ -41,7 +45,7 @@ impl<T: Copy> Staggered<T> {
         receiver
     }
 
-    /// Tells one group after the other. One call at a time.
+    /// Tells one group after the other.
     pub(crate) async fn tell(&self, value: T) {
         self.state().value = value;
         let mut group = 0;
@@ -93,6 +97,23 @@ mod tests {
         assert_eq!(staggered.state().groups.len(), 0);
         // A new one begins with the last value, and waits for the next.
         assert!(!staggered.follow().has_changed().unwrap());
+    }
+
+    #[tokio::test]
+    async fn who_comes_or_goes_meanwhile_misses_nothing() {
+        let staggered = Staggered::new(0);
+        let mut followers: Vec<_> = (0..3 * GROUP_MAX).map(|_| staggered.follow()).collect();
+        let mut late = None;
+        let meanwhile = async {
+            followers.drain(..2 * GROUP_MAX);
+            late = Some(staggered.follow());
+        };
+        let ((), ()) = tokio::join!(biased; staggered.tell(1), meanwhile);
+        assert!(followers.iter().all(|one| one.has_changed().unwrap()));
+        staggered.tell(2).await;
+        let mut late = late.unwrap();
+        assert!(late.has_changed().unwrap());
+        assert_eq!(*late.borrow_and_update(), 2);
     }
 
     #[tokio::test]

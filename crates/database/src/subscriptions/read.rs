@@ -238,6 +238,7 @@ impl Batch<'_> {
         let source = DatabaseSource {
             snapshot: self.snapshot,
             index: None,
+            groups: None,
             costs: None,
         };
         let options = ExecuteOptions {

@@ -2,7 +2,7 @@
 //!
 //! `model` compares with plain maps over random changes, reopening and power loss; `documents`
 //! proves single facts about changes and listings; `sets` about databases as a whole; `imports`
-//! about bulk import, `queries` about automatic indexes, `static_indexes` about those that somebody
+//! about bulk import, `queries` about automatic indexes, `groups` about `group by`, `static_indexes` about those that somebody
 //! defined, `beside` about what documents have beside their
 //! bodies, revisions and compare-exchange, `due` about dates in metadata, `series_policies` about
 //! rolling up and retention of time series, `backups` about backups of a data directory,
@@ -19,6 +19,7 @@ mod due;
 mod durable_writes;
 mod encryption;
 mod explain;
+mod groups;
 mod imports;
 mod model;
 mod queries;

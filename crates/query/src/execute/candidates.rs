@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use jackdaw_search::{EntrySet, IndexReader, SetBuilder};
+use jackdaw_search::{EntrySet, SetBuilder};
 
 use super::ExecuteOptions;
 use super::index_set::{index_matches, matches_everything};
@@ -25,7 +25,7 @@ pub(super) fn stream<S: Source>(
     rows: &mut Rows<'_, S>,
 ) -> Result<Option<u64>, QueryError> {
     if plan.access == Access::Index {
-        if let Some(total) = everything(plan, source, rows)? {
+        if let Some(total) = everything(plan, source, options, rows)? {
             return Ok(Some(total));
         }
         let set = index_matches(plan, source, options)?.result;
@@ -64,22 +64,28 @@ pub(super) fn stream<S: Source>(
 fn everything<S: Source>(
     plan: &Plan<'_>,
     source: &S,
+    options: &ExecuteOptions<'_>,
     rows: &mut Rows<'_, S>,
 ) -> Result<Option<u64>, QueryError> {
-    let Some(total) = matches_everything(plan, source)? else {
+    let reader = source.index().and_then(|index| index.reader);
+    let (Some(reader), Some(total)) = (reader, matches_everything(plan, source)?) else {
         return Ok(None);
     };
-    let reader = source.index().and_then(|index| index.reader);
-    for entry in reader
-        .map(IndexReader::every)
-        .transpose()?
-        .into_iter()
-        .flatten()
-    {
-        if rows.push(entry?.into())?.is_break() {
-            break;
-        }
-    }
+    options.measured(
+        || "read the list of every entry".into(),
+        "entries",
+        |visited| Some(*visited),
+        || {
+            let mut visited = 0;
+            for entry in reader.every()? {
+                visited += 1;
+                if rows.push(entry?.into())?.is_break() {
+                    break;
+                }
+            }
+            Ok::<_, QueryError>(visited)
+        },
+    )?;
     Ok(Some(total))
 }
 

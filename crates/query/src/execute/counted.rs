@@ -49,6 +49,7 @@ fn of_predicate<P: jackdaw_storage::PageRead + ?Sized>(
     options: &ExecuteOptions<'_>,
 ) -> Result<Option<u64>, QueryError> {
     let (field, test) = match predicate {
+        Predicate::Everything => return Ok(Some(reader.entry_count())),
         Predicate::Boost(inner, _) => return of_predicate(inner, index, reader, options),
         Predicate::Test(Field::Values(field), test) => (field, test),
         _ => return Ok(None),

@@ -20,12 +20,13 @@ use crate::source::{IndexAccess, IndexRows, Source};
 /// So few candidates are cheaper to evaluate than to meet with another list that is not short.
 const EVALUATE_ENTRIES_MAX: u64 = 64;
 
-/// A range of fewer numbers, or of fewer than one of so many of the field's terms, is walked over
-/// each time: a column of the field takes a walk over all of them.
+/// A range of fewer numbers, or of fewer than one of so many of the field's terms, and of fewer
+/// entries, or fewer than one of so many, wishes for no column of the field: making it takes a walk
+/// over all terms, using it a look at all entries.
 const WALK_TERMS_WORTH: u64 = 64;
 const TERMS_WORTH: u64 = 64;
-/// Fewer entries are met in microseconds.
-const ENTRIES_WORTH: u64 = 4_096;
+const WALK_ENTRIES_WORTH: u64 = 4_096;
+const ENTRIES_WORTH: u64 = 16;
 
 /// Looks at the interrupt flag once in so many documents.
 const CHECK_DOCUMENTS: u64 = 256;
@@ -41,8 +42,8 @@ pub(super) struct IndexMatches {
     pub(super) stale: EntrySet,
 }
 
-/// Whether the matches are all entries of the index: there is no condition, and it has seen every
-/// change.
+/// The number of entries when the matches are all entries of the index: there is no condition, and
+/// it has seen every change.
 pub(super) fn matches_everything<S: Source>(
     plan: &Plan<'_>,
     source: &S,
@@ -277,8 +278,8 @@ impl<S: Source> IndexSets<'_, S> {
         }
     }
 
-    /// Entries with a number in a range: by the column of the field when it is in memory. Where
-    /// the walk instead of it is long, one is wished for.
+    /// Entries with a number in a range: by the column of the field when it is in memory and pays.
+    /// Where the walk instead of it meets many terms or entries, one is wished for.
     fn find_numbers(
         &mut self,
         field: FieldId,
@@ -300,13 +301,16 @@ impl<S: Source> IndexSets<'_, S> {
             .number_range(field, low, high, &mut self.budget)?;
         let walked = self.budget.visited() - before;
         let term_count = self.reader.field_info(field).term_count();
-        let is_long =
+        let (met, entry_count) = (found.certain().len(), self.reader.entry_count());
+        let has_many_terms =
             walked >= WALK_TERMS_WORTH && walked.saturating_mul(TERMS_WORTH) >= term_count;
-        let met = match (is_long, found.possible().len()) {
+        let has_many_entries =
+            met >= WALK_ENTRIES_WORTH && met.saturating_mul(ENTRIES_WORTH) >= entry_count;
+        let met = match (has_many_terms, has_many_entries) {
             // Terms are dearer than entries.
-            (true, _) => self.reader.entry_count(),
-            (false, met @ ENTRIES_WORTH..) => met,
-            _ => 0,
+            (true, _) => entry_count,
+            (false, true) => met,
+            (false, false) => return Ok(found),
         };
         if let Some(columns) = columns {
             columns.wish(self.reader, key, met, self.options)?;

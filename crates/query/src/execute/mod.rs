@@ -145,10 +145,13 @@ pub fn execute<S: Source>(
     let Some(grouping) = &plan.query.grouping else {
         return run(plan, source, options, sink);
     };
-    let read = || grouping.groups(&plan.scope, source, options);
-    let found = |groups: &Vec<_>| Some(groups.len() as u64);
+    let query = plan.query;
+    let reads_documents = !query.load.is_empty()
+        || !query.include.is_empty()
+        || !query.series.is_empty()
+        || query.script.is_some();
     let groups = GroupSource {
-        groups: options.measured(|| "read and group".into(), "groups", found, read)?,
+        groups: grouping.groups(&plan.scope, source, reads_documents, options)?,
         inner: source,
     };
     run(&plan.over_groups(), &groups, options, sink)

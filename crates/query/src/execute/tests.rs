@@ -3,6 +3,7 @@
 
 mod differential;
 mod grouped;
+mod kept_groups;
 mod results;
 mod scripted;
 mod search;

@@ -1,9 +1,10 @@
 //! Columns: which of the terms of a field each entry has, kept in memory between queries.
 //!
 //! Asked by query execution for orders and facets of many matches, where walking over the terms
-//! would meet mostly entries that do not match. A column is made by one walk over the terms of a
-//! field and meets every entry, so it is not made before queries of the same snapshot have met as
-//! many without it ("ski rental"): an index that changes with every query goes on without.
+//! would meet mostly entries that do not match, and for ranges of numbers. A column is made by one
+//! walk over the terms of a field that meets every entry, so it is not made before queries of the
+//! same snapshot have spent as much without it ("ski rental"): an index that changes with every
+//! query goes on without.
 //!
 //! Invariants:
 //! - A column is of one snapshot and answers for that alone.
@@ -30,6 +31,11 @@ use crate::term::StoredTerm;
 /// are never used again, so old indexes may have few of them.
 const BYTES_PER_ENTRY: u64 = 4;
 
+/// So many places of entries are compared in the time in which a walk meets one entry, ...
+const PLACES_PER_ENTRY: u64 = 16;
+/// ... and so many entries of a list are met in the time in which a walk comes to the next term.
+const ENTRIES_PER_TERM: u64 = 32;
+
 /// The terms of one kind that entries have in a field, by their places in order.
 #[derive(Debug)]
 pub struct Column {
@@ -38,6 +44,8 @@ pub struct Column {
     /// The same of the greatest, when an entry has several.
     greatest: Option<Vec<u32>>,
     term_count: usize,
+    /// How many entries have a term.
+    entry_count: u64,
     /// How many entries the terms up to each have together, each counted once for each of its
     /// terms; begins with 0. `None` when there was no memory left for it.
     up_to: Option<Vec<u32>>,
@@ -61,6 +69,7 @@ impl Column {
             least: vec![0; len],
             greatest: None,
             term_count: 0,
+            entry_count: 0,
             up_to: Some(vec![0]),
         };
         let mut entries_so_far = 0;
@@ -96,6 +105,7 @@ impl Column {
             };
             if *least == 0 {
                 *least = rank;
+                self.entry_count += 1;
             } else if self.greatest.is_none() {
                 self.greatest = Some(self.least.clone());
             }
@@ -103,6 +113,18 @@ impl Column {
                 greatest[place] = rank;
             }
         }
+    }
+
+    /// How many entries have a term.
+    #[must_use]
+    pub fn entry_count(&self) -> u64 {
+        self.entry_count
+    }
+
+    /// The entries that have a term.
+    #[must_use]
+    pub fn entries(&self) -> EntrySet {
+        self.set_between((1, u32::MAX))
     }
 
     /// Whether every entry has one term at most.
@@ -173,6 +195,16 @@ impl Column {
         Some(u64::from(count))
     }
 
+    /// Whether looking at all places is cheaper than walking over these terms and their entries.
+    pub(super) fn is_worth_for(&self, (first, last): (u32, u32)) -> bool {
+        let Some(entries) = self.count_between((first, last)) else {
+            return true;
+        };
+        let terms = u64::from(last - first) + 1;
+        let walk = entries.saturating_add(terms.saturating_mul(ENTRIES_PER_TERM));
+        walk.saturating_mul(PLACES_PER_ENTRY) >= self.least.len() as u64
+    }
+
     /// The entries that have a term from one place to another. As [`place_of`](Self::place_of).
     pub(super) fn set_between(&self, (first, last): (u32, u32)) -> EntrySet {
         let span = last.wrapping_sub(first);
@@ -229,7 +261,7 @@ struct State {
 
 #[derive(Debug)]
 enum Known {
-    /// It was asked for by queries that met so many entries without it.
+    /// It was asked for by queries that were so dear without it, in entries that are met.
     Asked {
         met: u64,
     },
@@ -249,7 +281,8 @@ impl Columns {
     }
 
     /// The column of a field in the snapshot `version` of `reader`; versions of an index ascend.
-    /// `met` is how many entries the query meets when it is not there; 0 never has one made.
+    /// `met` is how dear the query is when it is not there, in entries that are met; 0 never has
+    /// one made.
     /// `None` for an older snapshot, before it is worth its making, and when it would take too much
     /// memory.
     ///

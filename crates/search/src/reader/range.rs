@@ -205,7 +205,8 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
     }
 
     /// As [`number_range`](Self::number_range), by the column of the field's numbers, which is of
-    /// this snapshot: no terms are walked over. `None` when entries have several numbers.
+    /// this snapshot: the places of all entries are looked at, and no terms are walked over. `None`
+    /// when entries have several numbers, and when walking over the terms is cheaper.
     ///
     /// # Errors
     /// [`IndexError::Damaged`], [`IndexError::Storage`].
@@ -217,9 +218,10 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
         high: Bound<Number>,
     ) -> Result<Option<EntrySet>, IndexError> {
         let places = self.places_between(column, field, low, high)?;
-        Ok(places.map(|places| match places {
-            Some(places) => column.set_between(places),
-            None => EntrySet::new(),
+        Ok(places.and_then(|places| match places {
+            Some(places) if column.is_worth_for(places) => Some(column.set_between(places)),
+            Some(_) => None,
+            None => Some(EntrySet::new()),
         }))
     }
 

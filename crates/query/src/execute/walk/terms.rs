@@ -7,23 +7,22 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use jackdaw_search::{
-    Budget, Direction, EntryId, EntrySet, FieldId, IndexReader, StoredTerm, TermKind, TermWalk,
-    WalkedTerm,
+    Direction, EntryId, EntrySet, FieldId, IndexReader, StoredTerm, TermKind, TermWalk, WalkedTerm,
 };
 use jackdaw_storage::PageRead;
 use rustc_hash::FxHashSet;
 
-use super::super::ExecuteOptions;
 use super::super::ordered::{SortRow, best_rows};
 use super::super::rows::Rows;
+use super::super::{ExecuteOptions, budget};
 use crate::error::QueryError;
 use crate::order::{Computed, OrderKey, SortValue};
-use crate::source::Source;
+use crate::source::{ColumnAccess, Source};
 
 /// The entries that are put in order.
 pub(super) enum Among {
-    /// All of an index that has seen every change. Their list is not read before those without a
-    /// value are wanted.
+    /// All of an index that has seen every change; each has a value where those without come first.
+    /// Their list is not read before those without a value are wanted.
     All,
     Set(EntrySet),
 }
@@ -45,6 +44,7 @@ pub(super) struct TermOrder<'o, 'r, S: Source> {
     pub(super) kind: TermKind,
     pub(super) source: &'o S,
     pub(super) options: &'o ExecuteOptions<'o>,
+    pub(super) columns: Option<ColumnAccess<'o>>,
     /// Matches whose terms in the index are theirs.
     pub(super) entries: Among,
     pub(super) tail: std::iter::Peekable<std::vec::IntoIter<SortRow>>,
@@ -57,7 +57,7 @@ pub(super) struct TermOrder<'o, 'r, S: Source> {
 impl<S: Source> TermOrder<'_, '_, S> {
     /// Gives all that are wanted.
     pub(super) fn give_all(&mut self) -> Result<(), QueryError> {
-        if self.keys[0].nulls_first {
+        if self.keys[0].nulls_first && matches!(self.entries, Among::Set(_)) {
             self.give_without_value()?;
             return self.give_by_terms();
         }
@@ -72,10 +72,7 @@ impl<S: Source> TermOrder<'_, '_, S> {
             false => Direction::Ascending,
         };
         let mut walk = self.reader.terms(self.field, self.kind, direction)?;
-        let mut budget = match self.options.interrupt {
-            Some(flag) => Budget::unlimited().interrupted_by(flag),
-            None => Budget::unlimited(),
-        };
+        let mut budget = budget(self.options);
         // Most terms are of other entries.
         let entries = match &self.entries {
             Among::All => None,
@@ -282,6 +279,35 @@ impl<S: Source> TermOrder<'_, '_, S> {
         Ok(())
     }
 
+    /// Those of `entries` that have no term of this kind in the field.
+    fn without_value(&self, entries: &EntrySet) -> Result<EntrySet, QueryError> {
+        let (reader, field) = (self.reader, self.field);
+        if self.kind == TermKind::Number {
+            let key = (field, self.kind);
+            let column = match self.columns {
+                Some(columns) => columns.read(reader, key, entries.len(), self.options)?,
+                None => None,
+            };
+            if let Some(column) = column {
+                return Ok(match column.entry_count() == reader.entry_count() {
+                    true => EntrySet::new(),
+                    false => entries.and_not(&column.entries()),
+                });
+            }
+            let all = (Bound::Unbounded, Bound::Unbounded);
+            let numbers = reader.number_range(field, all.0, all.1, &mut budget(self.options))?;
+            return Ok(entries.and_not(&numbers.possible()));
+        }
+        let missing = entries.and_not(&reader.exists(field)?);
+        let mut only_null = Vec::new();
+        for entry in &entries.and(&reader.null(field)?) {
+            if !has_text(reader, field, entry)? {
+                only_null.push(entry);
+            }
+        }
+        Ok(missing.or(&EntrySet::from_ascending(only_null)))
+    }
+
     /// Matches without a value, the changed documents among them.
     fn give_without_value(&mut self) -> Result<(), QueryError> {
         if self.left == 0 {
@@ -295,7 +321,7 @@ impl<S: Source> TermOrder<'_, '_, S> {
                 &all
             }
         };
-        let entries = without_value(self.reader, self.field, self.kind, entries)?;
+        let entries = self.without_value(entries)?;
         let mut group: Vec<EntryId> = entries.iter().collect();
         while let Some(row) = self.tail.next_if(|row| row.values[0] == SortValue::None) {
             group.push(row.number.into());
@@ -304,29 +330,6 @@ impl<S: Source> TermOrder<'_, '_, S> {
         let keys = &self.keys[1..];
         self.give_sorted(keys, group)
     }
-}
-
-/// The entries that have no term of this kind in the field.
-fn without_value<P: PageRead + ?Sized>(
-    reader: &IndexReader<'_, P>,
-    field: FieldId,
-    kind: TermKind,
-    entries: &EntrySet,
-) -> Result<EntrySet, QueryError> {
-    if kind == TermKind::Number {
-        let mut budget = Budget::unlimited();
-        let numbers =
-            reader.number_range(field, Bound::Unbounded, Bound::Unbounded, &mut budget)?;
-        return Ok(entries.and_not(&numbers.possible()));
-    }
-    let missing = entries.and_not(&reader.exists(field)?);
-    let mut only_null = Vec::new();
-    for entry in &entries.and(&reader.null(field)?) {
-        if !has_text(reader, field, entry)? {
-            only_null.push(entry);
-        }
-    }
-    Ok(missing.or(&EntrySet::from_ascending(only_null)))
 }
 
 /// Whether an entry with a null has a text beside it.
