@@ -5,8 +5,8 @@
 //! whoever was woken runs, then the runtime looks at its sockets, then the next group is told.
 //!
 //! Invariants:
-//! - Who follows before a value is told sees it, or a newer one. Who begins while it is told may see
-//!   it, too.
+//! - Who follows before a value is told sees it, or a newer one. Who begins while it is told may
+//!   see it, too.
 //! - One task tells at a time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

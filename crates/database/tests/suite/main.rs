@@ -2,10 +2,10 @@
 //!
 //! `model` compares with plain maps over random changes, reopening and power loss; `documents`
 //! proves single facts about changes and listings; `sets` about databases as a whole; `imports`
-//! about bulk import, `queries` about automatic indexes, `groups` about `group by`, `static_indexes` about those that somebody
-//! defined, `beside` about what documents have beside their
-//! bodies, revisions and compare-exchange, `due` about dates in metadata, `series_policies` about
-//! rolling up and retention of time series, `backups` about backups of a data directory,
+//! about bulk import, `queries` about automatic indexes, `groups` about `group by`,
+//! `static_indexes` about those that somebody defined, `beside` about what documents have beside
+//! their bodies, revisions and compare-exchange, `due` about dates in metadata, `series_policies`
+//! about rolling up and retention of time series, `backups` about backups of a data directory,
 //! `encryption` about what of them can be read on the disk, `durable_writes` about what indexes
 //! cost, `vectors` about searches for vectors through indexes of either kind.
 

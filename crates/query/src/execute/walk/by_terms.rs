@@ -1,4 +1,4 @@
-//! Matches in the order of a field: by a walk over its terms or by its column, whichever is shorter.
+//! Matches in the order of a field: by a walk over its terms or by its column, the shorter one.
 
 use jackdaw_search::{
     Analyzer, Column, Direction, EntryId, EntrySet, FieldId, IndexReader, Term, TermKind,
