@@ -5,10 +5,9 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use common::{Run, TestDirectory, demo_archive, import, jackdaw};
+use common::{Run, Served, TestDirectory, demo_archive, import, jackdaw};
 
 const ARTIST: &str = "from Albums where Artist = $artist order by Title select Title, Year limit 2";
 
@@ -185,48 +184,6 @@ fn completions_know_the_commands() {
         "serve", "demo", "import", "export", "query", "check", "doctor", "bench",
     ] {
         assert!(bash.contains(command), "no {command}");
-    }
-}
-
-/// A server of the binary on a free port, stopped by Ctrl-C or at the latest when dropped.
-struct Served {
-    server: Child,
-    url: String,
-}
-
-impl Served {
-    fn start(data: &str) -> Self {
-        let mut server = Command::new(env!("CARGO_BIN_EXE_jackdaw"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--data", data])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-        let url = loop {
-            let line = lines.next().expect("the server tells its address").unwrap();
-            if let Some(url) = line.strip_prefix("Clients: ") {
-                break url.to_owned();
-            }
-        };
-        Self { server, url }
-    }
-
-    /// Sends Ctrl-C; gives whether the server ended in order.
-    fn stop(mut self) -> bool {
-        let id = self.server.id().to_string();
-        let sent = Command::new("kill").args(["-INT", &id]).status();
-        if !sent.is_ok_and(|status| status.success()) {
-            return false;
-        }
-        self.server.wait().unwrap().success()
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        // Fails when it has ended already, which is as good.
-        let _ = self.server.kill();
-        let _ = self.server.wait();
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use ureq::http::Method;
 
+use crate::connect::{ConnectError, ConnectOptions};
 use crate::database::DatabaseClient;
 use crate::error::ClientError;
 use crate::transport::{Call, Transport, encode};
@@ -38,12 +39,25 @@ struct Version {
 }
 
 impl Client {
-    /// A client of the server at `url`, such as `http://127.0.0.1:8080`. Does not connect yet.
+    /// A client of the server at `url`, such as `http://127.0.0.1:8080`. Does not connect yet. Of a
+    /// secured server, the authorities of the system are trusted.
     #[must_use]
     pub fn new(url: &str) -> Client {
         Client {
-            transport: Transport::new(url),
+            transport: Transport::new(url, &ConnectOptions::new()),
         }
+    }
+
+    /// A client of the secured server at `url`, such as `https://db.example.com:8443`. Does not
+    /// connect yet.
+    ///
+    /// # Errors
+    /// [`ConnectError::NotSecured`] when there are options and the address is not `https://`.
+    pub fn connect(url: &str, options: &ConnectOptions) -> Result<Client, ConnectError> {
+        options.check_address(url)?;
+        Ok(Client {
+            transport: Transport::new(url, options),
+        })
     }
 
     /// The address given.

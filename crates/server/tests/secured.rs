@@ -1,7 +1,7 @@
 //! Proves over real sockets that a secured server lets in those who are registered and nobody else:
 //! every route with every role against the matrix in data/access.txt, certificates and tokens that
 //! are taken back under an open stream, each protocol besides plain requests, new server
-//! certificates, the audit log, and what pages of other sites may do.
+//! certificates, the audit log, what pages of other sites may do, and the Rust client.
 
 #![allow(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
 
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use jackdaw_client::{Client, ClientError, ConnectOptions, TlsProblem};
 use jackdaw_server::{Grant, Issued, SecurityDirectory, ServerConfig, Settings, verify_audit};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -706,4 +707,63 @@ fn an_upload_ends_when_its_sender_may_not_go_on() {
     let answer = upload.read(false);
     assert!(answer.status >= 400, "{}", answer.status);
     assert!(answer.text().contains("may not go on"), "{}", answer.text());
+}
+
+#[test]
+fn the_client_exchanges_its_key_again_when_the_token_has_ended() {
+    let place = start();
+    let authority = std::fs::read(place.directory.authority_path()).unwrap();
+    let trusting = || ConnectOptions::new().authority(&authority).unwrap();
+    let key = place.directory.create_key("job", grant("Operator"));
+    let key = key.unwrap();
+    place.read_registry();
+    let url = format!("https://localhost:{}", place.address().port());
+    let options = trusting().api_key(&key).unwrap();
+    let job = Client::connect(&url, &options).unwrap();
+    job.create_database("music").unwrap();
+    let id = key.split('_').nth(1).unwrap();
+    let path = format!("/jackdaw/keys?id={id}&onlyTokens=true");
+    let end_tokens = || place.admin().delete(&path).json()["TokensEnded"].clone();
+    assert_eq!(end_tokens(), 1);
+    job.database("music").put_text("a", "{}").unwrap();
+    // One token serves any number of requests, and all clones.
+    assert_eq!(job.clone().databases().unwrap(), ["music"]);
+    assert_eq!(end_tokens(), 1);
+    place.directory.remove_key(id).unwrap();
+    place.read_registry();
+    let refused = job.databases().unwrap_err();
+    let is_refused = matches!(refused, ClientError::Refused { status: 401, .. });
+    assert!(is_refused, "{refused}");
+}
+
+#[test]
+fn the_client_comes_with_its_certificate_to_servers_that_it_trusts() {
+    let place = start();
+    let authority = std::fs::read(place.directory.authority_path()).unwrap();
+    let trusting = || ConnectOptions::new().authority(&authority).unwrap();
+    let (certificate, key) = (
+        place.admin.certificate.as_bytes(),
+        place.admin.key.as_bytes(),
+    );
+    let url = format!("https://localhost:{}", place.address().port());
+    let options = trusting().certificate(certificate, key).unwrap();
+    let admin = Client::connect(&url, &options).unwrap();
+    admin.create_database("music").unwrap();
+
+    let anonymous = Client::connect(&url, &trusting()).unwrap();
+    assert!(anonymous.version().is_ok(), "it is for anyone");
+    let refused = anonymous.databases().unwrap_err();
+    assert!(
+        matches!(refused, ClientError::Anonymous { .. }),
+        "{refused}"
+    );
+    let options = ConnectOptions::new().certificate(certificate, key);
+    let distrustful = Client::connect(&url, &options.unwrap()).unwrap();
+    for client in [distrustful, Client::new(&url)] {
+        let refused = client.version().unwrap_err();
+        let ClientError::Tls { problem, .. } = refused else {
+            panic!("{refused}");
+        };
+        assert!(matches!(problem, TlsProblem::UnknownAuthority), "{problem}");
+    }
 }

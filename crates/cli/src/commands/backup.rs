@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use anyhow::Context;
 use jackdaw_base::time::UnixTicks;
-use jackdaw_client::Client;
 use jackdaw_database::{BackupKind, DatabaseOptions, DatabaseSet, restore_set};
 use jackdaw_io::Vfs;
 use jackdaw_storage::{Options, RestorePoint};
 
 use super::DEFAULT_DATA;
+use super::connect::{ConnectArguments, ServerAt};
 use crate::output::numbers::{bytes, counted, duration};
 use crate::output::progress::Progress;
 use crate::output::say::say;
@@ -26,6 +26,8 @@ pub(crate) struct BackupArguments {
     /// machine.
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     url: Option<String>,
+    #[command(flatten)]
+    connect: ConnectArguments,
     /// Add what was written since to the backup that is there, instead of making one.
     #[arg(long)]
     increment: bool,
@@ -51,7 +53,7 @@ pub(crate) struct RestoreArguments {
 pub(crate) fn back_up(arguments: &BackupArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     let started = Instant::now();
     if let Some(url) = &arguments.url {
-        return back_up_server(url, arguments, started);
+        return back_up_server(arguments.connect.server_at(url), arguments, started);
     }
     let options = DatabaseOptions {
         documents: Options {
@@ -88,13 +90,18 @@ pub(crate) fn back_up(arguments: &BackupArguments, disk: &Arc<dyn Vfs>) -> anyho
 }
 
 /// Lets a server back up its databases.
-fn back_up_server(url: &str, arguments: &BackupArguments, started: Instant) -> anyhow::Result<()> {
+fn back_up_server(
+    server: ServerAt<'_>,
+    arguments: &BackupArguments,
+    started: Instant,
+) -> anyhow::Result<()> {
     let to = std::path::absolute(&arguments.to)
         .with_context(|| format!("{} is no path", arguments.to.display()))?;
     let to = to
         .to_str()
         .with_context(|| format!("{} is not UTF-8", to.display()))?;
-    let (databases, written) = Client::new(url)
+    let (databases, written) = server
+        .client()?
         .back_up(to, arguments.increment)
         .context("the backup was not made")?;
     say!(

@@ -17,6 +17,7 @@ use jackdaw_database::{DocumentRow, PrefixQuery, ReadError};
 use jackdaw_document::{Document, Limits, Object, Parser, write_document};
 use jackdaw_io::Vfs;
 
+use super::connect::ServerAt;
 use super::target::{Location, Target, local, remote};
 use crate::output::numbers::{bytes, counted, duration};
 
@@ -121,8 +122,8 @@ fn export(
 ) -> anyhow::Result<Totals> {
     let mut writer = ExportWriter::new(BufWriter::with_capacity(256 << 10, out));
     let name = &arguments.target.database;
-    match arguments.target.place.location() {
-        Location::Server(url) => export_server(url, name, &mut writer)?,
+    match arguments.target.location() {
+        Location::Server(server) => export_server(server, name, &mut writer)?,
         Location::Directory(directory) => {
             export_directory(directory, name, disk, arguments.skip_damaged, &mut writer)?;
         }
@@ -242,11 +243,11 @@ fn export_directory<W: Write>(
 }
 
 fn export_server<W: Write>(
-    url: &str,
+    server: ServerAt<'_>,
     name: &str,
     writer: &mut ExportWriter<W>,
 ) -> anyhow::Result<()> {
-    let database = remote(url, name)?;
+    let database = remote(server, name)?;
     let mut parser = Parser::new(Limits::default());
     let mut failure = None;
     let query = jackdaw_client::Query::new(EVERYTHING);

@@ -91,10 +91,12 @@ pub(crate) fn run(arguments: ImportArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
     let (job, target) = job(arguments)?;
     let stop = Stop::on_signals()?;
     let name = &target.database;
-    match target.place.location() {
-        Location::Server(url) => {
-            import(job, &mut RemoteSink::new(remote_or_new(url, name)?), &stop)
-        }
+    match target.location() {
+        Location::Server(server) => import(
+            job,
+            &mut RemoteSink::new(remote_or_new(server, name)?),
+            &stop,
+        ),
         Location::Directory(directory) => {
             let local = local_or_new(directory, name, disk)?;
             let mut sink = LocalSink::new(Arc::clone(&local.database));

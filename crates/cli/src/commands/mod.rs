@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub(crate) mod backup;
 pub(crate) mod check;
 pub(crate) mod compact;
+mod connect;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod encryption;

@@ -11,6 +11,7 @@ use jackdaw_io::Vfs;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::connect::ServerAt;
 use super::target::{Location, Target, local, remote};
 use crate::output::numbers::{count, duration};
 use crate::output::rows::{RowFormat, render};
@@ -73,8 +74,8 @@ struct Envelope<'t> {
 pub(crate) fn run(arguments: &QueryArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     let name = &arguments.target.database;
     let started = Instant::now();
-    let answer = match arguments.target.place.location() {
-        Location::Server(url) => ask_server(url, name, arguments)?,
+    let answer = match arguments.target.location() {
+        Location::Server(server) => ask_server(server, name, arguments)?,
         Location::Directory(directory) => {
             let local = local(directory, name, disk)?;
             let parameters = parameter_object(&arguments.parameters)?;
@@ -175,8 +176,12 @@ fn parameter_object(parameters: &[(String, serde_json::Value)]) -> anyhow::Resul
     Ok(DocumentBuf::from_json(&text, &Limits::default())?)
 }
 
-fn ask_server(url: &str, name: &str, arguments: &QueryArguments) -> anyhow::Result<Answer> {
-    let database = remote(url, name)?;
+fn ask_server(
+    server: ServerAt<'_>,
+    name: &str,
+    arguments: &QueryArguments,
+) -> anyhow::Result<Answer> {
+    let database = remote(server, name)?;
     let mut query = jackdaw_client::Query::new(arguments.text.clone()).page(0, arguments.rows);
     if let Some(name) = &arguments.snapshot {
         query = query.at_snapshot(name);
@@ -188,7 +193,7 @@ fn ask_server(url: &str, name: &str, arguments: &QueryArguments) -> anyhow::Resu
         .query_text(&query)
         .context("the query failed")?
         .context("the query failed: the index that it names does not exist")?;
-    read_answer(&text).with_context(|| format!("{url} gave an answer that is none"))
+    read_answer(&text).with_context(|| format!("{server} gave an answer that is none"))
 }
 
 /// Takes the rows out of a server's answer.

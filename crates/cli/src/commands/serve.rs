@@ -240,7 +240,10 @@ pub(crate) fn serve(running: Running) -> anyhow::Result<()> {
 /// Events of the server go to standard error: warnings, or what JACKDAW_LOG asks for. Gives a
 /// handle on the level; `None` when logging was set up before, as in tests.
 pub(crate) fn log_to_standard_error() -> Option<LogControl> {
-    let filter = EnvFilter::try_from_env("JACKDAW_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let asked = std::env::var("JACKDAW_LOG").ok();
+    let asked = asked.filter(|asked| !asked.is_empty());
+    let filter = asked.and_then(|asked| filter_of(&asked));
+    let filter = filter.unwrap_or_else(|| filter_of("warn").expect("a level is a directive"));
     let at_start = filter.max_level_hint().unwrap_or(LevelFilter::TRACE);
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -250,7 +253,13 @@ pub(crate) fn log_to_standard_error() -> Option<LogControl> {
     let is_first = log.try_init().is_ok();
     is_first.then(|| {
         LogControl::new(at_start, move |level| {
-            filter.reload(EnvFilter::new(level.to_string())).is_ok()
+            filter_of(&level.to_string()).is_some_and(|new| filter.reload(new).is_ok())
         })
     })
+}
+
+/// What is asked for, and nothing of rustls unless that is: whatever strangers send in a handshake,
+/// it would warn of, and they could fill the log.
+fn filter_of(asked: &str) -> Option<EnvFilter> {
+    EnvFilter::try_new(format!("rustls=off,{asked}")).ok()
 }

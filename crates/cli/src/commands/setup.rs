@@ -51,13 +51,17 @@ pub(crate) fn run(arguments: &SetupArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
          Address:   {listen}, as {names}\n\
          Trust:     {authority}\n\
          {admin}:     {file}  (certificate and key: move it to where the administrator works)\n\
-         Others:    jackdaw certificate create NAME --access DATABASE=ReadWrite --data {data}",
+         Others:    jackdaw certificate create NAME --access DATABASE=ReadWrite --data {data}\n\
+         Ask:       jackdaw query --url https://{host}:{port} --authority {authority} \
+         --certificate {file} --database NAME \"from @all_docs\"",
         data = arguments.data.display(),
         listen = arguments.listen,
         names = hosts.join(", "),
         authority = directory.authority_path().display(),
         admin = arguments.admin,
         file = file.display(),
+        host = in_address(&hosts[0]),
+        port = arguments.listen.port(),
     );
     Ok(())
 }
@@ -75,4 +79,12 @@ fn hosts(arguments: &SetupArguments) -> Vec<String> {
         }
     }
     hosts
+}
+
+/// A name or address as it stands in the address of a server.
+fn in_address(host: &str) -> String {
+    match host.contains(':') {
+        true => format!("[{host}]"),
+        false => host.to_owned(),
+    }
 }

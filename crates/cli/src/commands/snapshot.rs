@@ -79,8 +79,8 @@ pub(crate) fn run(command: &SnapshotCommand, disk: &Arc<dyn Vfs>) -> anyhow::Res
 }
 
 fn take(name: &str, target: &Target, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
-    match target.place.location() {
-        Location::Server(url) => remote(url, &target.database)?.take_snapshot(name)?,
+    match target.location() {
+        Location::Server(server) => remote(server, &target.database)?.take_snapshot(name)?,
         Location::Directory(directory) => {
             let local = local(directory, &target.database, disk)?;
             local.database.take_snapshot(name)?;
@@ -90,8 +90,8 @@ fn take(name: &str, target: &Target, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> 
 }
 
 fn drop_one(name: &str, target: &Target, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
-    match target.place.location() {
-        Location::Server(url) => remote(url, &target.database)?.drop_snapshot(name)?,
+    match target.location() {
+        Location::Server(server) => remote(server, &target.database)?.drop_snapshot(name)?,
         Location::Directory(directory) => {
             let local = local(directory, &target.database, disk)?;
             local.database.drop_snapshot(name)?;
@@ -101,9 +101,9 @@ fn drop_one(name: &str, target: &Target, disk: &Arc<dyn Vfs>) -> anyhow::Result<
 }
 
 fn list(target: &Target, disk: &Arc<dyn Vfs>) -> anyhow::Result<Vec<Shown>> {
-    let shown = match target.place.location() {
-        Location::Server(url) => {
-            let snapshots = remote(url, &target.database)?.snapshots()?.into_iter();
+    let shown = match target.location() {
+        Location::Server(server) => {
+            let snapshots = remote(server, &target.database)?.snapshots()?.into_iter();
             let shown = snapshots.map(|snapshot| Shown {
                 name: snapshot.name,
                 taken: snapshot.taken,

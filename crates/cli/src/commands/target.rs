@@ -9,6 +9,7 @@ use jackdaw_database::{Database, DatabaseOptions, DatabaseSet};
 use jackdaw_io::Vfs;
 
 use super::DEFAULT_DATA;
+use super::connect::{ConnectArguments, ServerAt};
 
 /// Arguments that name a database.
 #[derive(Clone, Debug, clap::Args)]
@@ -17,34 +18,36 @@ pub(crate) struct Target {
     #[arg(long, value_name = "NAME")]
     pub(crate) database: String,
     #[command(flatten)]
-    pub(crate) place: Place,
+    place: Place,
+    #[command(flatten)]
+    connect: ConnectArguments,
 }
 
 /// Where the database is.
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct Place {
+struct Place {
     /// A server, such as http://127.0.0.1:8080.
     #[arg(long, value_name = "URL")]
-    pub(crate) url: Option<String>,
+    url: Option<String>,
     /// A data directory, opened in this process; no server may have it open.
     #[arg(long, value_name = "DIR")]
-    pub(crate) data: Option<PathBuf>,
+    data: Option<PathBuf>,
 }
 
 /// Where a command finds its database; one of the two, which the arguments make sure of.
 pub(crate) enum Location<'p> {
     /// Behind a server.
-    Server(&'p str),
+    Server(ServerAt<'p>),
     /// In this directory.
     Directory(&'p Path),
 }
 
-impl Place {
+impl Target {
     /// The place that was named.
     pub(crate) fn location(&self) -> Location<'_> {
-        match (&self.url, &self.data) {
-            (Some(url), _) => Location::Server(url),
+        match (&self.place.url, &self.place.data) {
+            (Some(url), _) => Location::Server(self.connect.server_at(url)),
             (None, data) => Location::Directory(data.as_deref().unwrap_or(Path::new(DEFAULT_DATA))),
         }
     }
@@ -119,44 +122,54 @@ pub(crate) fn local(directory: &Path, name: &str, disk: &Arc<dyn Vfs>) -> anyhow
                 directory.display()
             )
         })?
-        .with_context(|| missing(&directory.display().to_string(), name, &set.names()))?;
+        .with_context(|| missing(&directory.display().to_string(), name, "", &set.names()))?;
     Ok(Local {
         database,
         _set: set,
     })
 }
 
-/// A sentence about a database that is not there.
-fn missing(place: &str, name: &str, names: &[String]) -> String {
+/// A sentence about a database that is not there, or not there for everybody.
+fn missing(place: &str, name: &str, whose: &str, names: &[String]) -> String {
     match names {
-        [] => format!("{place} has no database {name:?}, nor any other"),
+        [] => format!("{place} has no database {name:?}{whose}, nor any other"),
         names => format!(
-            "{place} has no database {name:?}; it has {}",
+            "{place} has no database {name:?}{whose}; it has {}",
             names.join(", ")
         ),
     }
 }
 
 /// The database of that name on the server, created when it is not there.
-pub(crate) fn remote_or_new(url: &str, name: &str) -> anyhow::Result<DatabaseClient> {
-    let client = Client::new(url);
+pub(crate) fn remote_or_new(server: ServerAt<'_>, name: &str) -> anyhow::Result<DatabaseClient> {
+    let client = server.client()?;
+    // Who may write into a database need not be allowed to create any.
+    if is_among(name, &names(&client)?) {
+        return Ok(client.database(name));
+    }
     match client.create_database(name) {
         Ok(()) | Err(ClientError::Conflict { .. }) => Ok(client.database(name)),
-        Err(error) => {
-            Err(error).with_context(|| format!("cannot create the database {name:?} on {url}"))
-        }
+        Err(error) => Err(error)
+            .with_context(|| format!("cannot create the database {name:?} on {}", client.url())),
     }
 }
 
 /// The database of that name on the server, which must be there.
-pub(crate) fn remote(url: &str, name: &str) -> anyhow::Result<DatabaseClient> {
-    let client = Client::new(url);
-    let names = client
-        .databases()
-        .with_context(|| format!("cannot ask {url}"))?;
+pub(crate) fn remote(server: ServerAt<'_>, name: &str) -> anyhow::Result<DatabaseClient> {
+    let client = server.client()?;
+    let names = names(&client)?;
     anyhow::ensure!(
-        names.iter().any(|known| known.eq_ignore_ascii_case(name)),
-        missing(url, name, &names)
+        is_among(name, &names),
+        missing(&server.to_string(), name, server.whose(), &names)
     );
     Ok(client.database(name))
+}
+
+fn names(client: &Client) -> anyhow::Result<Vec<String>> {
+    let names = client.databases();
+    names.with_context(|| format!("cannot ask {}", client.url()))
+}
+
+fn is_among(name: &str, names: &[String]) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }

@@ -1,4 +1,5 @@
-//! What the tests of the binary share: directories that clean up, and runs with their output.
+//! What the tests of the binary share: directories that clean up, runs with their output, and
+//! servers that end.
 #![allow(
     dead_code,
     clippy::unwrap_used,
@@ -6,8 +7,9 @@
 )]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory of its own, removed at the end.
@@ -136,4 +138,46 @@ pub(crate) fn bzip2(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
     std::io::Write::write_all(&mut encoder, bytes).unwrap();
     encoder.finish().unwrap()
+}
+
+/// A server of the binary on a free port, stopped by Ctrl-C or at the latest when dropped.
+pub(crate) struct Served {
+    server: Child,
+    pub(crate) url: String,
+}
+
+impl Served {
+    pub(crate) fn start(data: &str) -> Self {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_jackdaw"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--data", data])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        let url = loop {
+            let line = lines.next().expect("the server tells its address").unwrap();
+            if let Some(url) = line.strip_prefix("Clients: ") {
+                break url.to_owned();
+            }
+        };
+        Self { server, url }
+    }
+
+    /// Sends Ctrl-C; gives whether the server ended in order.
+    pub(crate) fn stop(mut self) -> bool {
+        let id = self.server.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status();
+        if !sent.is_ok_and(|status| status.success()) {
+            return false;
+        }
+        self.server.wait().unwrap().success()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // Fails when it has ended already, which is as good.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
 }
