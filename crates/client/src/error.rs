@@ -102,26 +102,29 @@ pub enum TlsProblem {
         "the server wants a certificate, or another one than that given: give it with --certificate"
     )]
     CertificateWanted,
-    /// Anything else.
+    /// Anything else that keeps the two from talking.
     #[error("{0}")]
     Other(rustls::Error),
 }
 
 impl TlsProblem {
-    /// What went wrong with TLS, if it was that.
+    /// What one side did not like before anything was asked, if it was that. A connection that
+    /// breaks later is another failure: the server may have done what was asked.
     pub(crate) fn of(error: &ureq::Error) -> Option<TlsProblem> {
         let error = match error {
             ureq::Error::Rustls(error) => error,
             ureq::Error::Io(error) => error.get_ref()?.downcast_ref()?,
             _ => return None,
         };
-        Some(TlsProblem::of_rustls(error))
+        TlsProblem::of_handshake(error)
     }
 
-    fn of_rustls(error: &rustls::Error) -> TlsProblem {
+    fn of_handshake(error: &rustls::Error) -> Option<TlsProblem> {
         use CertificateError as Bad;
-        use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage as Message};
-        match error {
+        use rustls::Error::{
+            AlertReceived, InvalidCertificate, InvalidMessage as Message, PeerIncompatible,
+        };
+        Some(match error {
             // Authorities of other servers have the same name and another key.
             InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => {
                 TlsProblem::UnknownAuthority
@@ -149,8 +152,13 @@ impl TlsProblem {
                 | AlertDescription::UnknownCA
                 | AlertDescription::AccessDenied,
             ) => TlsProblem::CertificateWanted,
-            other => TlsProblem::Other(other.clone()),
-        }
+            InvalidCertificate(_)
+            | PeerIncompatible(_)
+            | AlertReceived(
+                AlertDescription::HandshakeFailure | AlertDescription::ProtocolVersion,
+            ) => TlsProblem::Other(error.clone()),
+            _ => return None,
+        })
     }
 }
 

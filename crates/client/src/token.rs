@@ -9,6 +9,8 @@ use serde::Deserialize;
 
 /// A token is not used so shortly before it ends: the request has to arrive in time.
 const SLACK: Duration = Duration::from_secs(30);
+/// A token is exchanged for a new one after this time at the latest, whatever the server says.
+const KEPT_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// An API key with its present token, shared by all clones of a transport.
 #[derive(Clone)]
@@ -62,7 +64,7 @@ impl ApiKey {
         let text: Arc<str> = granted.token.into();
         let token = Token {
             text: text.clone(),
-            ends: now + Duration::from_secs(granted.expires_in_sec),
+            ends: now + Duration::from_secs(granted.expires_in_sec).min(KEPT_MAX),
             idle: Duration::from_secs(granted.idle_in_sec),
             used: now,
         };

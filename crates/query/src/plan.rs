@@ -140,7 +140,7 @@ impl<'q> Plan<'q> {
             Access::IdPrefix(prefix) => format!("read ids from '{prefix}'"),
             Access::Scan if self.is_over_groups => "look at every group".to_owned(),
             Access::Scan if self.query.grouping.is_some() => {
-                "read every document and group".to_owned()
+                "groups, of every document or kept".to_owned()
             }
             Access::Scan => "read every document".to_owned(),
             Access::Index => {

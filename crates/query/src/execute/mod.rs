@@ -145,13 +145,8 @@ pub fn execute<S: Source>(
     let Some(grouping) = &plan.query.grouping else {
         return run(plan, source, options, sink);
     };
-    let query = plan.query;
-    let reads_documents = !query.load.is_empty()
-        || !query.include.is_empty()
-        || !query.series.is_empty()
-        || query.script.is_some();
     let groups = GroupSource {
-        groups: grouping.groups(&plan.scope, source, reads_documents, options)?,
+        groups: grouping.groups(&plan.scope, source, plan.query.reads_others(), options)?,
         inner: source,
     };
     run(&plan.over_groups(), &groups, options, sink)

@@ -43,15 +43,17 @@ impl Grouping {
         options: &ExecuteOptions<'_>,
     ) -> Result<Rows, QueryError> {
         let found = |rows: &Rows| Some(rows.len() as u64);
+        let read = |what: &str| {
+            let read = || self.read(scope, source, options);
+            options.measured(|| what.into(), "groups", found, read)
+        };
         let Some(access) = source.kept_groups() else {
-            return options.measured(
-                || "read and group".into(),
-                "groups",
-                found,
-                || self.read(scope, source, options),
-            );
+            return read("read and group");
         };
         let slot = access.kept.slot(scope, self);
+        if slot.has_no_place_for(source.count(scope).map_err(QueryError::Source)?) {
+            return read("read and group, without memory to keep that");
+        }
         let mut lease = slot.lease(options)?;
         let rows = match lease.rows_at(access.up_to, reads_documents) {
             Some(rows) => options.measured(
@@ -62,12 +64,7 @@ impl Grouping {
             )?,
             None if lease.is_newer_than(access.up_to) => {
                 drop(lease);
-                return options.measured(
-                    || "read and group, as of an earlier moment".into(),
-                    "groups",
-                    found,
-                    || self.read(scope, source, options),
-                );
+                return read("read and group, as of an earlier moment");
             }
             None => {
                 let after = lease.up_to(access.kept.forgotten_up_to());

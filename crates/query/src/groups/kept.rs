@@ -94,6 +94,7 @@ impl KeptGroups {
                 grouping: grouping.clone(),
                 bytes_max: self.bytes_max,
                 bytes: AtomicUsize::new(0),
+                too_many: AtomicU64::new(u64::MAX),
                 state: Mutex::new(State::Free(None)),
                 free: Condvar::new(),
             }),
@@ -105,12 +106,21 @@ impl KeptGroups {
 
     /// Gives up what exceeds the memory.
     pub(super) fn trim(&self) {
+        let mut given_up = Vec::new();
         let mut slots = self.slots();
         let mut len_bytes = 0;
-        slots.retain(|slot| {
-            len_bytes += slot.bytes.load(Ordering::Relaxed);
-            len_bytes <= self.bytes_max
-        });
+        for slot in std::mem::take(&mut *slots) {
+            let of_slot = slot.bytes.load(Ordering::Relaxed);
+            if len_bytes + of_slot <= self.bytes_max {
+                len_bytes += of_slot;
+                slots.push(slot);
+            } else {
+                given_up.push(slot);
+            }
+        }
+        // Many small pieces: others need not wait for that.
+        drop(slots);
+        drop(given_up);
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
@@ -136,6 +146,8 @@ pub(super) struct Slot {
     grouping: Grouping,
     bytes_max: usize,
     bytes: AtomicUsize,
+    /// So many documents were too many to be kept.
+    too_many: AtomicU64,
     state: Mutex<State>,
     free: Condvar,
 }
@@ -143,6 +155,12 @@ pub(super) struct Slot {
 impl Slot {
     fn is_of(&self, scope: &Scope, grouping: &Grouping) -> bool {
         self.scope == *scope && self.grouping == *grouping
+    }
+
+    /// Whether the groups of so many documents would not be kept: nobody has to wait for another
+    /// to make them.
+    pub(super) fn has_no_place_for(&self, document_count: u64) -> bool {
+        document_count >= self.too_many.load(Ordering::Relaxed)
     }
 
     /// Waits until no other query works on it.
@@ -185,7 +203,8 @@ impl Lease<'_> {
         self.kept.as_ref().map_or(Etag(0), |kept| kept.up_to)
     }
 
-    /// Brings it to the moment of `source`, which is `up_to`, and keeps it if there is memory.
+    /// Brings it to the moment of `source`, which is `up_to`, and keeps it if there is memory for
+    /// it.
     pub(super) fn update<S: Source>(
         &mut self,
         grouping: &Grouping,
@@ -198,14 +217,20 @@ impl Lease<'_> {
             Some(kept) => (kept.tally, kept.up_to),
             None => (Tally::new(grouping, self.slot.bytes_max), Etag(0)),
         };
-        tally.update(grouping, scope, source, after, options)?;
+        if !tally.update(grouping, scope, source, after, options)? {
+            tally = Tally::new(grouping, 0);
+            tally.update(grouping, scope, source, Etag(0), options)?;
+        }
         let rows = tally.rows(grouping)?;
-        if tally.is_kept() {
+        if tally.notes_parts() && tally.len_bytes() <= self.slot.bytes_max {
             self.kept = Some(Box::new(Kept {
                 tally,
                 rows: Arc::clone(&rows),
                 up_to,
             }));
+        } else {
+            let document_count = source.count(scope).map_err(QueryError::Source)?;
+            self.slot.too_many.store(document_count, Ordering::Relaxed);
         }
         Ok(rows)
     }

@@ -22,9 +22,10 @@ use crate::source::{Etag, Scope, Source, StoredDocument};
 
 /// Looks at the interrupt flag once in so many documents.
 const CHECK_DOCUMENTS: u64 = 256;
-/// Memory of one group beside its keys and its row.
-const GROUP_BYTES: usize = 160;
+/// Memory of one group beside its keys, its sums and its row.
+const GROUP_BYTES: usize = 200;
 
+#[derive(Default)]
 struct Group {
     /// JSON of each key.
     keys: Vec<Vec<u8>>,
@@ -69,7 +70,7 @@ impl Tally {
     }
 
     /// Whether it can be brought up to date.
-    pub(super) fn is_kept(&self) -> bool {
+    pub(super) fn notes_parts(&self) -> bool {
         self.parts.is_some()
     }
 
@@ -78,8 +79,9 @@ impl Tally {
         self.groups_bytes + self.rows_bytes + self.parts.as_ref().map_or(0, Parts::len_bytes)
     }
 
-    /// Takes in what changed in `scope` after `after`; everything when that is 0. After an error
-    /// it is of no use any more.
+    /// Takes in what changed in `scope` after `after`; everything when that is 0. False when there
+    /// was no memory to note what documents add, so that what changed could not be taken out.
+    /// After that, and after an error, it is of no use any more.
     pub(super) fn update<S: Source>(
         &mut self,
         grouping: &Grouping,
@@ -87,9 +89,14 @@ impl Tally {
         source: &S,
         after: Etag,
         options: &ExecuteOptions<'_>,
-    ) -> Result<(), QueryError> {
-        if after > Etag(0) {
-            for number in source.removed(scope, after).map_err(QueryError::Source)? {
+    ) -> Result<bool, QueryError> {
+        let is_new = after == Etag(0);
+        if !is_new {
+            let removed = source.removed(scope, after).map_err(QueryError::Source)?;
+            for (visited, number) in (1_u64..).zip(removed) {
+                if visited.is_multiple_of(CHECK_DOCUMENTS) {
+                    options.check()?;
+                }
                 self.take_out(number.map_err(QueryError::Source)?.0);
             }
         }
@@ -99,15 +106,18 @@ impl Tally {
                 options.check()?;
             }
             let number = number.map_err(QueryError::Source)?;
-            if after > Etag(0) {
+            if !is_new {
                 self.take_out(number.0);
             }
             if let Some(document) = source.document(number).map_err(QueryError::Source)? {
                 self.add(grouping, &document, options.memory_bytes_max)?;
             }
+            if !is_new && self.parts.is_none() {
+                return Ok(false);
+            }
         }
         self.add_doubles_anew();
-        Ok(())
+        Ok(true)
     }
 
     /// The groups that have documents, as documents.
@@ -206,7 +216,7 @@ impl Tally {
         keys: Vec<Vec<u8>>,
         memory_bytes_max: usize,
     ) -> Result<u32, QueryError> {
-        self.groups_bytes += folded.len() * 2 + GROUP_BYTES;
+        self.groups_bytes += group_bytes(self.sum_count, &folded);
         let too_many = || QueryError::Memory {
             what: "group by",
             limit_bytes: memory_bytes_max,
@@ -241,7 +251,7 @@ impl Tally {
         let Some(parts) = &mut self.parts else { return };
         let (groups, slots) = (&mut self.groups, &mut self.slots);
         let (vacant, groups_bytes) = (&mut self.vacant, &mut self.groups_bytes);
-        let rows_bytes = &mut self.rows_bytes;
+        let (rows_bytes, sum_count) = (&mut self.rows_bytes, self.sum_count);
         let is_known = parts.take(number, &mut |slot, sums| {
             let group = &mut groups[slot as usize];
             group.count -= 1;
@@ -253,10 +263,10 @@ impl Tally {
             }
             if group.count == 0 {
                 let folded = folded(&group.keys);
-                *groups_bytes -= folded.len() * 2 + GROUP_BYTES;
+                *groups_bytes -= group_bytes(sum_count, &folded);
                 slots.remove(&folded);
                 vacant.push(slot);
-                group.is_inexact = false;
+                *group = Group::default();
             }
         });
         if is_known {
@@ -284,6 +294,11 @@ impl Tally {
             .iter_mut()
             .for_each(|group| group.is_inexact = false);
     }
+}
+
+/// Memory of a group with these keys, without its row.
+fn group_bytes(sum_count: usize, folded: &[u8]) -> usize {
+    GROUP_BYTES + folded.len() * 2 + sum_count * size_of::<Total>()
 }
 
 /// All keys of a group in one.
