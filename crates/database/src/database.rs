@@ -62,6 +62,8 @@ pub struct DatabaseOptions {
     pub documents: Options,
     /// The environment of each index.
     pub indexes: Options,
+    /// Memory of the groups of recent `group by` queries, in bytes; 0 keeps none.
+    pub groups_bytes: usize,
 }
 
 impl Default for DatabaseOptions {
@@ -69,24 +71,28 @@ impl Default for DatabaseOptions {
         DatabaseOptions {
             documents: Options::default(),
             indexes: Options::rebuildable(),
+            groups_bytes: 64 << 20,
         }
     }
 }
 
-/// Memory of the groups of recent `group by` queries.
-const GROUPS_BYTES_MAX: usize = 64 << 20;
 /// What page versions of the documents take at least: many times what one transaction changes.
 const SCRATCH_BYTES_MIN: usize = 64 << 20;
 /// They may take this part of the memory.
 const SCRATCH_PART_OF_MEMORY: u64 = 4;
+/// And groups this one.
+const GROUPS_PART_OF_MEMORY: u64 = 16;
 
 impl DatabaseOptions {
-    /// Keeps fewer page versions in memory where there is little of it.
+    /// Keeps fewer page versions and groups in memory where there is little of it.
     #[must_use]
     pub fn for_memory(mut self, memory_bytes: u64) -> DatabaseOptions {
-        let part = usize::try_from(memory_bytes / SCRATCH_PART_OF_MEMORY).unwrap_or(usize::MAX);
+        let part = |of: u64| usize::try_from(memory_bytes / of).unwrap_or(usize::MAX);
         let scratch = &mut self.documents.scratch_bytes;
-        *scratch = part.max(SCRATCH_BYTES_MIN).min(*scratch);
+        *scratch = part(SCRATCH_PART_OF_MEMORY)
+            .max(SCRATCH_BYTES_MIN)
+            .min(*scratch);
+        self.groups_bytes = self.groups_bytes.min(part(GROUPS_PART_OF_MEMORY));
         self
     }
 }
@@ -196,7 +202,7 @@ impl Database {
                 exchange: last_exchange_index(&settings)?,
             })),
             names: Mutex::default(),
-            groups: KeptGroups::new(GROUPS_BYTES_MAX),
+            groups: KeptGroups::new(options.groups_bytes),
         };
         drop(transaction);
         let core = Arc::new(core);

@@ -182,6 +182,7 @@ fn set_in_memory() -> anyhow::Result<DatabaseSet> {
             background_flush: false,
             ..documents
         },
+        ..DatabaseOptions::default()
     };
     DatabaseSet::open(MemoryVfs::new(), Path::new("/memory"), options)
         .context("cannot make databases in memory")

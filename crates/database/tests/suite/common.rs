@@ -19,6 +19,7 @@ pub(crate) fn options() -> DatabaseOptions {
             durability: jackdaw_io::Durability::None,
             ..Options::small()
         },
+        groups_bytes: 1 << 20,
     }
 }
 

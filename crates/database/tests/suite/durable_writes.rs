@@ -201,6 +201,7 @@ fn options() -> DatabaseOptions {
     DatabaseOptions {
         documents: short(Options::default()),
         indexes: short(Options::rebuildable()),
+        ..DatabaseOptions::default()
     }
 }
 

@@ -83,6 +83,7 @@ fn options() -> DatabaseOptions {
             journal_bytes: 32 << 20,
             ..default.indexes
         },
+        ..default
     }
 }
 
