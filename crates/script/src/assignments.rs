@@ -112,6 +112,16 @@ impl<'t> Assignments<'t> {
                 None => changed.push((field, after)),
             }
         }
+        // The engine leaves a number as it was written when it is set to what it is.
+        let is_as_written = |(field, after): &(&str, Option<Value<'_>>)| {
+            let before = body.get(field);
+            let written = before.filter(|before| !matches!(before, Value::Long(_)));
+            let written = written.and_then(|written| written.as_f64());
+            after.is_some_and(|after| exact(after).is_some() && after.as_f64() == written)
+        };
+        if changed.iter().any(is_as_written) {
+            return None;
+        }
         let mut builder = Builder::new();
         Some(Output {
             value: rebuild(body, &changed, &mut builder)?,

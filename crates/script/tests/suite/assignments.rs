@@ -85,8 +85,9 @@ fn simple_scripts_run_without_the_engine() {
 
 #[test]
 fn whatever_may_differ_is_left_to_the_engine() {
-    let body = r#"{"A":1,"B":"b","Half":0.5,"Big":9007199254740993}"#;
+    let body = r#"{"A":1,"B":"b","Half":0.5,"Big":9007199254740993,"None":-0.0}"#;
     for script in [
+        "this.None = 0",
         "this.A = 1.5",
         "this.A = 010",
         "this.A = 9007199254740993",
@@ -152,6 +153,8 @@ fn the_engine_leaves_the_same() {
         "[1,2]",
         r#"{"x":1}"#,
         "-0.0",
+        "0.0",
+        "1.0",
     ]);
     let name = prop::sample::select(vec!["A", "B", "C", "N", "2", "1", "toString"]);
     let body = prop::collection::btree_map(name, value, 0..5).prop_map(|fields| {
@@ -164,6 +167,8 @@ fn the_engine_leaves_the_same() {
     let compared = Cell::new(0);
     let mut runner = TestRunner::default();
     let outcome = runner.run(&(body, script), |(body, script)| {
+        // The engine cannot tell null from a number beyond its range, and leaves that one.
+        prop_assume!(!(body.contains("1e400") && script.contains("= null")));
         if let Some(left) = applied(&body, &script, parameters) {
             compared.set(compared.get() + 1);
             prop_assert_eq!(
