@@ -3,17 +3,12 @@
 //! Called by `query`. The answer is one row with the plan, or with the costs of the run, as text
 //! for people and as members for programs, so that every client can ask for it.
 
-use std::borrow::Cow;
-
-use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{DocumentBuf, Limits};
 use jackdaw_query::syntax::Explain;
 use jackdaw_query::{
-    BoxError, ChangeVector, Costs, DocumentNumber, Etag, Explanation, Outcome, QueryError, RowSink,
-    StoredDocument,
+    BoxError, Costs, DocumentNumber, Explanation, Outcome, QueryError, RowSink, StoredDocument,
 };
 
-use crate::names::EMPTY_COLLECTION;
 use crate::query::{QueryResult, Wanted};
 
 /// Runs `answer` as asked and gives what is to be told of it to `sink` as the only row.
@@ -56,17 +51,7 @@ pub(crate) fn explain(
 fn give(json: &[u8], sink: &mut dyn RowSink) -> Result<(), QueryError> {
     let body = DocumentBuf::from_json(json, &Limits::default());
     let body = body.map_err(|error| QueryError::Source(Box::new(error)))?;
-    let row = StoredDocument {
-        number: DocumentNumber(0),
-        etag: Etag(0),
-        id: "",
-        collection: EMPTY_COLLECTION,
-        change_vector: ChangeVector::Text(""),
-        last_modified: UnixTicks(0),
-        flags: Cow::Borrowed(""),
-        metadata: None,
-        body: body.document(),
-    };
+    let row = StoredDocument::made(DocumentNumber(0), body.document());
     sink.row(&row, json).map_err(QueryError::Sink)
 }
 

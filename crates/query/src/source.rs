@@ -128,7 +128,23 @@ pub struct StoredDocument<'a> {
     pub body: Document<'a>,
 }
 
-impl StoredDocument<'_> {
+impl<'a> StoredDocument<'a> {
+    /// What is like a document and stored nowhere: a group, an entry of an index, a row made up.
+    #[must_use]
+    pub fn made(number: DocumentNumber, body: Document<'a>) -> StoredDocument<'a> {
+        StoredDocument {
+            number,
+            etag: Etag(0),
+            id: "",
+            collection: EMPTY_COLLECTION,
+            change_vector: ChangeVector::Text(""),
+            last_modified: UnixTicks(0),
+            flags: Cow::Borrowed(""),
+            metadata: None,
+            body,
+        }
+    }
+
     /// The metadata the database keeps itself, by name.
     pub(crate) fn system_metadata(&self, name: &str) -> Option<Cow<'_, str>> {
         match name {

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use jackdaw_base::lowercase::lowercase;
-use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{DocumentBuf, write_object};
 use jackdaw_search::EntrySet;
 
@@ -20,7 +19,7 @@ use crate::facet_counts::{Matched, Way};
 use crate::facets::{Facet, FacetKind, FacetRow, made};
 use crate::plan::{Access, Plan};
 use crate::project::{Projection, write_document};
-use crate::source::{ChangeVector, DocumentNumber, EMPTY_COLLECTION, Etag, Source, StoredDocument};
+use crate::source::{DocumentNumber, Source, StoredDocument};
 use crate::suggest::Suggest;
 
 /// Gives the rows of a query for facets or suggestions; `None` for any other.
@@ -192,17 +191,7 @@ fn give(
     outcome: &mut Outcome,
     sink: &mut dyn RowSink,
 ) -> Result<(), QueryError> {
-    let document = StoredDocument {
-        number: DocumentNumber(0),
-        etag: Etag(0),
-        id: "",
-        collection: EMPTY_COLLECTION,
-        change_vector: ChangeVector::Text(""),
-        last_modified: UnixTicks(0),
-        flags: Cow::Borrowed(""),
-        metadata: None,
-        body: row.document(),
-    };
+    let document = StoredDocument::made(DocumentNumber(0), row.document());
     let mut json = Vec::new();
     row.root().write_json(&mut json);
     sink.row(&document, &json).map_err(QueryError::Sink)?;

@@ -100,7 +100,9 @@ impl KeptGroups {
             }),
         };
         slots.insert(0, Arc::clone(&slot));
-        slots.truncate(SLOTS_MAX);
+        let kept_count = slots.len().min(SLOTS_MAX);
+        let given_up = slots.split_off(kept_count);
+        free_beside(slots, given_up);
         slot
     }
 
@@ -118,9 +120,7 @@ impl KeptGroups {
                 given_up.push(slot);
             }
         }
-        // Many small pieces: others need not wait for that.
-        drop(slots);
-        drop(given_up);
+        free_beside(slots, given_up);
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
@@ -128,9 +128,14 @@ impl KeptGroups {
     }
 }
 
+/// Frees what was given up when others can go on: it may be many small pieces.
+fn free_beside(slots: MutexGuard<'_, Vec<Arc<Slot>>>, given_up: Vec<Arc<Slot>>) {
+    drop(slots);
+    drop(given_up);
+}
+
 struct Kept {
     tally: Tally,
-    rows: Rows,
     up_to: Etag,
 }
 
@@ -190,7 +195,7 @@ impl Lease<'_> {
     pub(super) fn rows_at(&self, up_to: Etag, is_exactly: bool) -> Option<Rows> {
         let kept = self.kept.as_ref()?;
         let fits = kept.up_to == up_to || (kept.up_to > up_to && !is_exactly);
-        fits.then(|| Arc::clone(&kept.rows))
+        kept.tally.made_rows().filter(|_| fits)
     }
 
     pub(super) fn is_newer_than(&self, up_to: Etag) -> bool {
@@ -223,11 +228,7 @@ impl Lease<'_> {
         }
         let rows = tally.rows(grouping)?;
         if tally.notes_parts() && tally.len_bytes() <= self.slot.bytes_max {
-            self.kept = Some(Box::new(Kept {
-                tally,
-                rows: Arc::clone(&rows),
-                up_to,
-            }));
+            self.kept = Some(Box::new(Kept { tally, up_to }));
         } else {
             let document_count = source.count(scope).map_err(QueryError::Source)?;
             self.slot.too_many.store(document_count, Ordering::Relaxed);

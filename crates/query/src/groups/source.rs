@@ -1,16 +1,13 @@
 //! Groups in place of documents, for everything that a query does with them.
 
-use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use jackdaw_base::time::UnixTicks;
 use jackdaw_document::DocumentBuf;
 
 use super::grouping::Rows;
 use crate::error::BoxError;
 use crate::source::{
-    ChangeVector, DocumentNumber, EMPTY_COLLECTION, Etag, IndexAccess, Numbers, Scope, SeriesEntry,
-    Source, StoredDocument,
+    DocumentNumber, Etag, IndexAccess, Numbers, Scope, SeriesEntry, Source, StoredDocument,
 };
 
 /// Groups as the documents of a query; scripts still find real documents by id.
@@ -26,15 +23,8 @@ impl<S: Source> Source for GroupSource<'_, S> {
         let slot = usize::try_from(number.0).unwrap_or(usize::MAX);
         let group = slot.checked_sub(1).and_then(|slot| self.groups.get(slot));
         Ok(group.map(|group| StoredDocument {
-            number,
             etag: Etag(number.0),
-            id: "",
-            collection: EMPTY_COLLECTION,
-            change_vector: ChangeVector::Text(""),
-            last_modified: UnixTicks(0),
-            flags: Cow::Borrowed(""),
-            metadata: None,
-            body: group.document(),
+            ..StoredDocument::made(number, group.document())
         }))
     }
 

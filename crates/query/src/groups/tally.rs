@@ -120,10 +120,15 @@ impl Tally {
         Ok(true)
     }
 
+    /// The groups as documents, when nothing changed since they were made.
+    pub(super) fn made_rows(&self) -> Option<Rows> {
+        self.rows.clone()
+    }
+
     /// The groups that have documents, as documents.
     pub(super) fn rows(&mut self, grouping: &Grouping) -> Result<Rows, QueryError> {
-        if let Some(rows) = &self.rows {
-            return Ok(Arc::clone(rows));
+        if let Some(rows) = self.made_rows() {
+            return Ok(rows);
         }
         let mut rows = Vec::with_capacity(self.slots.len());
         for group in self.groups.iter_mut().filter(|group| group.count > 0) {

@@ -190,7 +190,7 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
     /// # Errors
     /// [`IndexError::Damaged`], [`IndexError::Storage`].
     pub fn all(&self) -> Result<EntrySet, IndexError> {
-        self.set_of(&FieldId::EVERY.exists_key())
+        collect(self.every()?)
     }
 
     /// The entries that do not match.

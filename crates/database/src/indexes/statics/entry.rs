@@ -2,11 +2,8 @@
 //!
 //! Fields that were made by name stand beside the others, values that count more are plain.
 
-use std::borrow::Cow;
-
-use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{BuildError, Builder, Document, DocumentBuf, Object, Value};
-use jackdaw_query::{ChangeVector, DocumentNumber, Etag, StoredDocument};
+use jackdaw_query::{DocumentNumber, StoredDocument};
 use jackdaw_script::index::special;
 use jackdaw_search::Shape;
 
@@ -158,15 +155,9 @@ pub(crate) fn entry_document<'a>(
     values: Document<'a>,
 ) -> StoredDocument<'a> {
     StoredDocument {
-        number: DocumentNumber(number),
-        etag: Etag(0),
         id,
         collection,
-        change_vector: ChangeVector::Text(""),
-        last_modified: UnixTicks(0),
-        flags: Cow::Borrowed(""),
-        metadata: None,
-        body: values,
+        ..StoredDocument::made(DocumentNumber(number), values)
     }
 }
 

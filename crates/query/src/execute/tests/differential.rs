@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::ExecuteOptions;
+use crate::bind::IndexRequirement;
 use crate::costs::Costs;
 use crate::facet_counts::Way;
 use crate::test_source::{TestDatabase, TestIndex, TestResult, TestSource, bound, run, run_bound};
@@ -253,6 +254,16 @@ fn order(random: &mut Random) -> String {
     }
 }
 
+/// The index that answers all of these queries; `None` when they need none.
+fn requirement_of<'t>(texts: impl IntoIterator<Item = &'t String>) -> Option<IndexRequirement> {
+    let texts = texts.into_iter();
+    let requirements = texts.filter_map(|text| bound(text, "{}").unwrap().index_requirement());
+    requirements.reduce(|mut all, next| {
+        all.merge(&next.fields);
+        all
+    })
+}
+
 /// One database with its index, many queries.
 fn check(seed: u64, queries: usize) {
     let mut random = Random(seed);
@@ -273,13 +284,7 @@ fn check(seed: u64, queries: usize) {
             format!("from {source} where {condition}{order}{page}")
         })
         .collect();
-    let requirements = texts
-        .iter()
-        .filter_map(|text| bound(text, "{}").unwrap().index_requirement());
-    let Some(requirement) = requirements.reduce(|mut all, next| {
-        all.merge(&next.fields);
-        all
-    }) else {
+    let Some(requirement) = requirement_of(&texts) else {
         return;
     };
     let index = TestIndex::build(&database, requirement.scope.clone(), &requirement.fields);
@@ -336,14 +341,7 @@ fn check_scores(seed: u64) {
             format!("from C where search({field}, 'ab {word}') order by score()")
         })
         .collect();
-    let requirements = texts.iter().chain(&words);
-    let requirements =
-        requirements.filter_map(|text| bound(text, "{}").unwrap().index_requirement());
-    let requirement = requirements.reduce(|mut all, next| {
-        all.merge(&next.fields);
-        all
-    });
-    let requirement = requirement.unwrap();
+    let requirement = requirement_of(texts.iter().chain(&words)).unwrap();
     let early = TestIndex::build(&database, requirement.scope.clone(), &requirement.fields);
     (0..30).for_each(|_| change(&mut database, &mut random));
     let late = TestIndex::build(&database, requirement.scope.clone(), &requirement.fields);
@@ -416,14 +414,7 @@ fn check_facets(seed: u64, ways: &mut BTreeSet<Way>) {
             format!("from C{condition} select {}", facets.join(", "))
         })
         .collect();
-    let requirements = texts
-        .iter()
-        .filter_map(|text| bound(text, "{}").unwrap().index_requirement());
-    let requirement = requirements.reduce(|mut all, next| {
-        all.merge(&next.fields);
-        all
-    });
-    let requirement = requirement.unwrap();
+    let requirement = requirement_of(&texts).unwrap();
     let index = TestIndex::build(&database, requirement.scope.clone(), &requirement.fields);
     let after = random.pick(&["0", "0", "3", "60"]).parse().unwrap();
     (0..after).for_each(|_| change(&mut database, &mut random));
@@ -486,14 +477,7 @@ fn check_first(seed: u64, walked: &mut BTreeSet<String>) {
         .filter(|text| text.contains("order by"))
         .chain(ordered)
         .collect();
-    let requirements = texts
-        .iter()
-        .filter_map(|text| bound(text, "{}").unwrap().index_requirement());
-    let requirement = requirements.reduce(|mut all, next| {
-        all.merge(&next.fields);
-        all
-    });
-    let requirement = requirement.unwrap();
+    let requirement = requirement_of(&texts).unwrap();
     let index = TestIndex::build(&database, requirement.scope.clone(), &requirement.fields);
     let after = random.pick(&["0", "0", "3"]).parse().unwrap();
     (0..after).for_each(|_| change(&mut database, &mut random));
