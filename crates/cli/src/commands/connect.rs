@@ -10,35 +10,23 @@ use jackdaw_client::{Client, ConnectOptions};
 
 /// Arguments for secured servers.
 #[derive(Clone, Debug, clap::Args)]
+#[group(multiple = true, requires = "url", conflicts_with = "data")]
 pub(crate) struct ConnectArguments {
     /// Come with the certificate and private key in this PEM file, such as `jackdaw setup` and
     /// `jackdaw certificate create` write.
     #[arg(
         long,
         value_name = "FILE",
-        requires = "url",
-        conflicts_with_all = ["data", "api_key_file"],
+        conflicts_with = "api_key_file",
         help_heading = "Secured servers"
     )]
     certificate: Option<PathBuf>,
     /// Come with the API key in this file, which `jackdaw key create` has printed.
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "url",
-        conflicts_with = "data",
-        help_heading = "Secured servers"
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "Secured servers")]
     api_key_file: Option<PathBuf>,
     /// Trust the server if this authority signed its certificate: the server's authority.pem.
     /// Without it, the authorities of the system are trusted.
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "url",
-        conflicts_with = "data",
-        help_heading = "Secured servers"
-    )]
+    #[arg(long, value_name = "FILE", help_heading = "Secured servers")]
     authority: Option<PathBuf>,
 }
 
