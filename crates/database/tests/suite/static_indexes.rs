@@ -722,6 +722,40 @@ fn a_field_of_full_text_is_ordered_by_its_whole_texts() {
     }
 }
 
+/// A place has no order among texts: entries with nothing else come where those without a value do.
+#[test]
+fn places_are_rows_of_an_order_by_text() {
+    let database = open(&SimVfs::new(1));
+    let map = "map('Shops', s => ({ place: s.street || createSpatialField(s.lat, s.lng) }))";
+    database
+        .put_index(of_maps("Shops/ByPlace", &[map], ""))
+        .unwrap();
+    for (number, body) in [
+        (1, r#"{"street":"Elm"}"#),
+        (2, r#"{"lat":10,"lng":20}"#),
+        (3, r#"{"street":"Ash"}"#),
+        (4, r#"{"lat":-10.5,"lng":2}"#),
+    ] {
+        store(&database, &format!("shops/{number}"), "Shops", body);
+    }
+    let order = |text: &str| -> Vec<String> {
+        let rows = query(&database, &format!("from index 'Shops/ByPlace' {text}"));
+        let id = |row: &String| {
+            json(row)
+                .root()
+                .get_path(&["@metadata", "@id"])
+                .unwrap()
+                .to_json()
+        };
+        rows.iter().map(id).collect()
+    };
+    let expected = |numbers: [u32; 4]| numbers.map(|number| format!("\"shops/{number}\""));
+    assert_eq!(order("order by place"), expected([2, 4, 3, 1]));
+    assert_eq!(order("order by place desc"), expected([1, 3, 2, 4]));
+    let first = order("order by place limit 1");
+    assert_eq!(first, expected([2, 4, 3, 1])[..1]);
+}
+
 #[test]
 fn dynamic_fields_and_nulls_are_found() {
     let database = open(&SimVfs::new(13));

@@ -16,7 +16,7 @@ use crate::catalog::FieldId;
 use crate::error::IndexError;
 use crate::matches::Matches;
 use crate::place::{Place, Relation, Shape, ranges_over};
-use crate::set::SetBuilder;
+use crate::set::{EntrySet, SetBuilder};
 use crate::term::{StoredTerm, class};
 
 impl<P: PageRead + ?Sized> IndexReader<'_, P> {
@@ -64,6 +64,24 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
             (&mut certain, &mut possible),
         )?;
         Ok(Matches::new(certain.finish(), &possible.finish()))
+    }
+
+    /// The entries with a value in the field that no order of texts or numbers knows: a place or a
+    /// vector. They may have others beside it.
+    ///
+    /// # Errors
+    /// [`IndexError::Damaged`], [`IndexError::Storage`].
+    pub fn unordered(&self, field: FieldId) -> Result<EntrySet, IndexError> {
+        let mut entries = self.set_builder();
+        let (low, high) = (
+            class_key(field, class::POINT),
+            class_key(field, class::VECTOR + 1),
+        );
+        let mut walk = self.walk(Bound::Included(&low), Bound::Excluded(&high))?;
+        while let Some(term) = walk.next_term()? {
+            term.add_to(&mut entries)?;
+        }
+        Ok(entries.finish())
     }
 
     /// Adds the entries of the terms between two keys, both included, that pass.

@@ -144,7 +144,8 @@ fn all_have_values<P: PageRead + ?Sized>(
     let entry_count = reader.entry_count();
     if kind == TermKind::Text {
         let has_all = reader.exists_count(field)? == entry_count;
-        return Ok(has_all && reader.count(field, Term::Null)? == 0);
+        let has_other = !reader.unordered(field)?.is_empty();
+        return Ok(has_all && !has_other && reader.count(field, Term::Null)? == 0);
     }
     let column = match columns {
         Some(columns) => columns.read(reader, (field, kind), entry_count, options)?,

@@ -299,13 +299,15 @@ impl<S: Source> TermOrder<'_, '_, S> {
             return Ok(entries.and_not(&numbers.possible()));
         }
         let missing = entries.and_not(&reader.exists(field)?);
-        let mut only_null = Vec::new();
-        for entry in &entries.and(&reader.null(field)?) {
+        // A null, a place or a vector is no text, but there may be one beside it.
+        let doubtful = reader.null(field)?.or(&reader.unordered(field)?);
+        let mut without_text = Vec::new();
+        for entry in &entries.and(&doubtful) {
             if !has_text(reader, field, entry)? {
-                only_null.push(entry);
+                without_text.push(entry);
             }
         }
-        Ok(missing.or(&EntrySet::from_ascending(only_null)))
+        Ok(missing.or(&EntrySet::from_ascending(without_text)))
     }
 
     /// Matches without a value, the changed documents among them.
@@ -332,7 +334,7 @@ impl<S: Source> TermOrder<'_, '_, S> {
     }
 }
 
-/// Whether an entry with a null has a text beside it.
+/// Whether an entry has a text in the field.
 fn has_text<P: PageRead + ?Sized>(
     reader: &IndexReader<'_, P>,
     field: FieldId,
