@@ -21,7 +21,7 @@ use super::directory::{SecurityDirectory, SecurityError};
 use super::key::{self, StoredKey};
 use super::principal::{Needs, Principal, Unknown, decide};
 use super::registry::Lookup;
-use super::tokens::{Granted, Tokens};
+use super::tokens::{Granted, InUse, Tokens};
 
 /// Keys that are verified at a time: each takes 19 MiB.
 const VERIFIED_AT_ONCE: usize = 2;
@@ -313,13 +313,14 @@ impl Secured {
 }
 
 /// How long a stream may go on: as long as the request that opened it would be let in.
-#[derive(Clone)]
+/// While it is there, the token of that request is in use.
 pub(crate) struct Lease {
     shared: Arc<crate::shared::Shared>,
     caller: Caller,
     headers: HeaderMap,
     needs: Needs,
     database: Option<String>,
+    _token: Option<InUse>,
 }
 
 impl Lease {
@@ -331,7 +332,9 @@ impl Lease {
         needs: Needs,
         database: Option<String>,
     ) -> Option<Lease> {
-        shared.gate.as_secured()?;
+        let secured = shared.gate.as_secured()?;
+        let token = bearer(headers);
+        let held = token.and_then(|token| secured.tokens.hold(token, Instant::now()));
         // Of all headers only the token matters.
         let token = headers.get(AUTHORIZATION).cloned();
         let headers = token
@@ -344,6 +347,7 @@ impl Lease {
             headers,
             needs,
             database,
+            _token: held,
         })
     }
 

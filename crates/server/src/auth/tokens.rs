@@ -4,11 +4,11 @@
 //! time of a look-up tells one. Tokens end with the process; clients exchange their key again.
 //!
 //! Invariant: a token counts while it is in the map, its key is registered, and neither time has
-//! run out. Ending one ends it for the next request, and for open streams with the gate's next
-//! round.
+//! run out; it is not idle while a stream that it opened is. Ending one ends it for the next
+//! request, and for open streams with the gate's next round.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,24 @@ struct Session {
     ends: Mutex<Instant>,
     /// Seconds after the start of the map at which it was used last.
     used: AtomicU64,
+    /// Streams that are open with it.
+    streams: AtomicUsize,
+}
+
+/// A stream that is open with a token: as long as this is there, the token is in use.
+#[derive(Debug)]
+pub(super) struct InUse {
+    session: Arc<Session>,
+    /// Of the map.
+    started: Instant,
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        let used = seconds_between(self.started, Instant::now());
+        self.session.used.fetch_max(used, Ordering::Relaxed);
+        self.session.streams.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// All tokens of a server.
@@ -79,6 +97,7 @@ impl Tokens {
             made: now,
             ends: Mutex::new(now + AGE_MAX),
             used: AtomicU64::new(self.seconds(now)),
+            streams: AtomicUsize::new(0),
         };
         let mut sessions = self
             .sessions
@@ -114,6 +133,16 @@ impl Tokens {
     /// Whose token it is, when the server asks for itself: that is no use of it.
     pub(super) fn peek(&self, token: &str, now: Instant) -> Option<Arc<Principal>> {
         Some(self.session(token, now)?.principal.clone())
+    }
+
+    /// Notes that a stream is open with a token, until what is given is dropped.
+    pub(super) fn hold(&self, token: &str, now: Instant) -> Option<InUse> {
+        let session = self.session(token, now)?;
+        session.streams.fetch_add(1, Ordering::Relaxed);
+        Some(InUse {
+            session,
+            started: self.started,
+        })
     }
 
     fn session(&self, token: &str, now: Instant) -> Option<Arc<Session>> {
@@ -188,12 +217,17 @@ impl Tokens {
         let idle = self
             .seconds(now)
             .saturating_sub(session.used.load(Ordering::Relaxed));
-        now >= ends || idle >= IDLE_MAX.as_secs()
+        let is_open = session.streams.load(Ordering::Relaxed) > 0;
+        now >= ends || (!is_open && idle >= IDLE_MAX.as_secs())
     }
 
     fn seconds(&self, now: Instant) -> u64 {
-        now.saturating_duration_since(self.started).as_secs()
+        seconds_between(self.started, now)
     }
+}
+
+fn seconds_between(started: Instant, now: Instant) -> u64 {
+    now.saturating_duration_since(started).as_secs()
 }
 
 #[cfg(test)]
@@ -249,6 +283,22 @@ mod tests {
         assert_eq!(tokens.peek(&token, late), Some(somebody()));
         assert_eq!(tokens.peek(&token, start + IDLE_MAX), None);
         assert_eq!(tokens.sweep(start + IDLE_MAX, |_| Some(somebody())), 1);
+    }
+
+    #[test]
+    fn a_token_is_not_idle_while_a_stream_is_open_with_it() {
+        let start = Instant::now();
+        let tokens = Tokens::new(start);
+        let token = tokens.grant("k", somebody(), start).unwrap().token;
+        let (late, end) = (start + 2 * IDLE_MAX, start + AGE_MAX);
+        let (one, other) = (tokens.hold(&token, start), tokens.hold(&token, start));
+        drop(one);
+        assert_eq!(tokens.sweep(late, |_| Some(somebody())), 0);
+        assert_eq!(tokens.peek(&token, late), Some(somebody()));
+        assert_eq!(tokens.peek(&token, end), None, "it is old");
+        drop(other);
+        assert_eq!(tokens.peek(&token, late), None);
+        assert!(tokens.hold(&token, late).is_none());
     }
 
     #[test]

@@ -1,10 +1,16 @@
-//! Proves that a round of the gate sees what was changed in its files, sooner or later, and wakes
-//! streams whose certificates have run out.
+//! Proves that a round of the gate sees what was changed in its files, sooner or later, wakes
+//! streams whose certificates have run out, and that an open stream keeps its token in use.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use hyper::header::HeaderValue;
+use jackdaw_database::{DatabaseOptions, DatabaseSet};
+use jackdaw_io::MemoryVfs;
 
 use super::*;
-use crate::auth::{Grant, Settings};
+use crate::auth::{Access, Clearance, Grant, Settings};
+use crate::config::ServerConfig;
+use crate::shared::Shared;
 
 struct Place {
     data: PathBuf,
@@ -88,4 +94,35 @@ fn streams_are_woken_when_a_certificate_runs_out() {
     secured.looked.lock().unwrap().at -= Duration::from_secs(10);
     gate.round(false);
     assert!(stream.has_changed().unwrap());
+}
+
+#[test]
+fn a_stream_keeps_the_token_that_opened_it_in_use() {
+    let place = Place::new("stream");
+    let (vfs, options) = (MemoryVfs::new(), DatabaseOptions::default());
+    let set = DatabaseSet::open(vfs, Path::new("/data"), options).unwrap();
+    let address = ([127, 0, 0, 1], 0).into();
+    let config = ServerConfig {
+        security: Some(place.directory.clone()),
+        ..ServerConfig::default()
+    };
+    let (_stop, stopping) = watch::channel(false);
+    let shared = Shared::new(config, address, address, stopping, Arc::new(set)).unwrap();
+    let shared = Arc::new(shared);
+    let tokens = &shared.gate.as_secured().unwrap().tokens;
+    let principal = Arc::new(Principal::new("job", Clearance::Operator, []));
+    let start = Instant::now();
+    let granted = tokens.grant("k", principal.clone(), start).unwrap();
+    let bearer = format!("Bearer {}", granted.token);
+    let headers = HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::try_from(bearer).unwrap())]);
+    let needs = Needs {
+        clearance: Clearance::Operator,
+        access: Access::NoDatabase,
+    };
+    let lease = Lease::new(&shared, Caller::unproven(address), &headers, needs, None).unwrap();
+    let late = start + 2 * granted.idle;
+    let ended = lease.ended();
+    assert_eq!(tokens.sweep(late, |_| Some(principal.clone())), 0);
+    drop(ended);
+    assert_eq!(tokens.sweep(late, |_| Some(principal.clone())), 1);
 }
