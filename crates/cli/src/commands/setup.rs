@@ -10,6 +10,7 @@ use jackdaw_server::{CLIENT_DAYS, Grant, SecurityDirectory, Settings};
 use super::DEFAULT_DATA;
 use super::target::open_set;
 use crate::output::say::say;
+use crate::output::shell::quoted;
 
 /// Where a secured server listens unless told otherwise.
 const LISTEN: SocketAddr =
@@ -54,12 +55,12 @@ pub(crate) fn run(arguments: &SetupArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
          Others:    jackdaw certificate create NAME --access DATABASE=ReadWrite --data {data}\n\
          Ask:       jackdaw query --url https://{host}:{port} --authority {authority} \
          --certificate {file} --database NAME \"from @all_docs\"",
-        data = arguments.data.display(),
+        data = quoted(&arguments.data),
         listen = arguments.listen,
         names = hosts.join(", "),
-        authority = directory.authority_path().display(),
+        authority = quoted(&directory.authority_path()),
         admin = arguments.admin,
-        file = file.display(),
+        file = quoted(&file),
         host = in_address(&hosts[0]),
         port = arguments.listen.port(),
     );

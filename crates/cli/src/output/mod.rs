@@ -5,4 +5,5 @@ pub mod numbers;
 pub(crate) mod progress;
 pub mod rows;
 pub(crate) mod say;
+pub(crate) mod shell;
 pub mod table;
