@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::auth::{Attempts, Gate, Guard, Principal, SecurityError};
 use crate::config::ServerConfig;
-use crate::http::{Admission, BodyMemory, QuickReads, Tls, WritesInPlace};
+use crate::http::{Admission, BodyMemory, PieceMemory, QuickReads, Tls, WritesInPlace};
 use crate::live::Live;
 use crate::router::Router;
 use crate::routes::{self, Operations, RecentBatches, Row};
@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) bodies: BodyMemory,
     /// Memory of what web sockets watch, as much as that of bodies, which it must not take.
     pub(crate) watched: BodyMemory,
+    /// Memory of what clients did not read yet of long answers, as much again.
+    pub(crate) pieces: Arc<PieceMemory>,
     guard: RwLock<Arc<Guard>>,
     pub(crate) router: Router<Row>,
     /// Turns true when the server stops; long answers end then.
@@ -85,6 +87,7 @@ impl Shared {
         let admission = Admission::new(&config);
         let bodies = BodyMemory::new(config.bodies_bytes_max, config.bodies_wait_max);
         let watched = BodyMemory::new(config.bodies_bytes_max, config.bodies_wait_max);
+        let pieces = PieceMemory::new(config.bodies_bytes_max);
         let guard = guard_of(&config, tls.as_ref());
         let router = Router::new(routes::table()).expect("a test builds the same table");
         Ok(Shared {
@@ -98,6 +101,7 @@ impl Shared {
             quick_reads: QuickReads::default(),
             bodies,
             watched,
+            pieces,
             guard: RwLock::new(Arc::new(guard)),
             router,
             stopping,

@@ -5,12 +5,13 @@
 //! appends to [`ChunkWriter::buffer`] and calls [`ChunkWriter::checkpoint`] after each row.
 //!
 //! Invariants:
-//! - Memory is bounded: a piece is sent when it has `PIECE_BYTES`, and at most `PIECES_AHEAD` wait.
+//! - Memory is bounded: `piece_memory` says how large a piece is and how many may wait.
 //! - Until the first piece has left, a failure becomes a proper error answer; afterwards it breaks
 //!   the connection, never ends the body as if it were complete.
 //! - A client that does not read for `stall` loses its answer, so that it cannot hold a snapshot
 //!   and a thread for ever.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,17 +20,16 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::dispatch::Outcome;
-use super::reply::{BrokenStream, Reply, ReplyBody};
+use super::piece_memory::PieceMemory;
+use super::reply::{BrokenStream, Pieces, Reply, ReplyBody};
 use crate::wire::{WireError, kind};
 
-/// Size of a piece. Answers below it, which is nearly all of them, go out with their length.
-const PIECE_BYTES: usize = 256 << 10;
 /// Longest answer that is made on the task of a connection.
 const SHORT_BYTES_MAX: usize = 64 << 10;
 /// About what a document's metadata, or an object around a row, takes.
 const ROW_BYTES_BESIDE: usize = 512;
-/// Pieces made ahead of the client.
-const PIECES_AHEAD: usize = 4;
+/// The part of its size that a piece has room for beyond it, for its last row.
+const PIECE_SPARE_PARTS: usize = 4;
 
 /// The client went away or stopped reading; the handler should end quietly.
 #[derive(Debug, thiserror::Error)]
@@ -63,17 +63,22 @@ enum Way {
 struct Away {
     answer: Option<oneshot::Sender<Outcome>>,
     pieces: Option<mpsc::Sender<Result<Bytes, BrokenStream>>>,
+    memory: Arc<PieceMemory>,
     runtime: Handle,
     stall: Duration,
 }
 
 impl ChunkWriter {
     /// A writer whose answer arrives at the receiver. Must be made inside the runtime.
-    pub(super) fn new(stall: Duration) -> (ChunkWriter, oneshot::Receiver<Outcome>) {
+    pub(super) fn new(
+        memory: Arc<PieceMemory>,
+        stall: Duration,
+    ) -> (ChunkWriter, oneshot::Receiver<Outcome>) {
         let (answer, outcome) = oneshot::channel();
         let away = Away {
             answer: Some(answer),
             pieces: None,
+            memory,
             runtime: Handle::current(),
             stall,
         };
@@ -112,10 +117,15 @@ impl ChunkWriter {
                 *is_over = true;
                 return Err(ClientGone);
             }
-            Way::Away(away) if len >= PIECE_BYTES => {
-                away.send(&mut self.head, std::mem::take(&mut self.buffer))?;
+            Way::Away(away) => {
+                let piece_bytes = away.memory.piece_bytes();
+                if len >= piece_bytes {
+                    let next = Vec::with_capacity(piece_bytes + piece_bytes / PIECE_SPARE_PARTS);
+                    let piece = std::mem::replace(&mut self.buffer, next);
+                    away.send(&mut self.head, piece)?;
+                }
             }
-            _ => {}
+            Way::Short { .. } => {}
         }
         if bytes > 0 {
             self.buffer.reserve(bytes + ROW_BYTES_BESIDE);
@@ -155,9 +165,14 @@ fn whole(mut head: Reply, gathered: Vec<u8>) -> Reply {
 }
 
 impl Away {
-    fn send(&mut self, head: &mut Reply, piece: Vec<u8>) -> Result<(), ClientGone> {
+    fn send(&mut self, head: &mut Reply, mut piece: Vec<u8>) -> Result<(), ClientGone> {
+        if self.memory.is_scarce() {
+            piece.shrink_to_fit();
+        }
         if let Some(answer) = self.answer.take() {
-            let (pieces, receiver) = mpsc::channel(PIECES_AHEAD);
+            let under_way = self.memory.enter();
+            let (pieces, receiver) = mpsc::channel(self.memory.pieces_ahead());
+            let receiver = Pieces::counted(receiver, under_way);
             let mut head = std::mem::replace(head, Reply::empty(hyper::StatusCode::OK));
             head.body = ReplyBody::Pieces(receiver);
             answer.send(Ok(head)).map_err(|_| ClientGone)?;
@@ -180,6 +195,7 @@ impl Away {
 
 #[cfg(test)]
 mod tests {
+    use super::super::piece_memory::PIECE_BYTES_MAX;
     use super::*;
 
     fn write(writer: &mut ChunkWriter, rows: usize, row_bytes: usize) -> Result<(), WireError> {
@@ -219,13 +235,14 @@ mod tests {
     fn long_answers_arrive_in_pieces_and_whole() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let bytes = runtime.block_on(async {
-            let (mut writer, outcome) = ChunkWriter::new(Duration::from_secs(10));
+            let memory = PieceMemory::new(64 << 20);
+            let (mut writer, outcome) = ChunkWriter::new(memory.clone(), Duration::from_secs(10));
             tokio::task::spawn_blocking(move || {
-                let result = write(&mut writer, 9, PIECE_BYTES / 2 + 1);
+                let result = write(&mut writer, 9, PIECE_BYTES_MAX / 2 + 1);
                 writer.finish(result);
             });
             outcome.await.unwrap().unwrap().body.collect().await
         });
-        assert_eq!(bytes.unwrap().len(), 9 * (PIECE_BYTES / 2 + 1));
+        assert_eq!(bytes.unwrap().len(), 9 * (PIECE_BYTES_MAX / 2 + 1));
     }
 }

@@ -535,7 +535,8 @@ async fn run(row: Row, call: Arc<Call>) -> Outcome {
         }
         Handler::Streaming(write) | Handler::Quick(Quick { write, .. }) => {
             let is_timed = is_short(&row, &call);
-            let (mut writer, outcome) = ChunkWriter::new(call.shared.config.stall_timeout);
+            let (memory, stall) = (call.shared.pieces.clone(), call.shared.config.stall_timeout);
+            let (mut writer, outcome) = ChunkWriter::new(memory, stall);
             let waiter = Waiter(Some(call.abandoned.clone()));
             tokio::task::spawn_blocking(move || {
                 let _place = place;

@@ -14,6 +14,7 @@ mod events;
 mod feed;
 mod in_place;
 mod listener;
+mod piece_memory;
 mod quick;
 mod reply;
 mod stall;
@@ -28,6 +29,7 @@ pub(crate) use dispatch::{Call, Handler, Outcome, Pending, Quick, answer_inner, 
 pub(crate) use feed::Feed;
 pub(crate) use in_place::WritesInPlace;
 pub(crate) use listener::serve;
+pub(crate) use piece_memory::PieceMemory;
 pub(crate) use quick::QuickReads;
 pub(crate) use reply::{BrokenStream, Reply};
 pub(crate) use tls::{Tls, check_server_identity};

@@ -12,6 +12,7 @@ use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
 
 use super::dispatch::Ended;
+use super::piece_memory::UnderWay;
 
 /// The type of nearly every answer.
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
@@ -77,7 +78,7 @@ impl Reply {
         Reply {
             status: StatusCode::OK,
             headers,
-            body: ReplyBody::Pieces(pieces),
+            body: ReplyBody::Pieces(Pieces::uncounted(pieces)),
         }
     }
 
@@ -110,14 +111,49 @@ pub(crate) enum ReplyBody {
     /// All bytes at once, sent with their length.
     Whole(Bytes),
     /// Pieces as they are made, sent in chunks.
-    Pieces(mpsc::Receiver<Result<Bytes, BrokenStream>>),
+    Pieces(Pieces),
     /// The same for somebody who may lose the right to read on.
     Leased(Leased),
 }
 
+/// Pieces as they are made, and what their memory is counted by.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    received: mpsc::Receiver<Result<Bytes, BrokenStream>>,
+    _under_way: Option<UnderWay>,
+}
+
+impl Pieces {
+    pub(super) fn counted(
+        received: mpsc::Receiver<Result<Bytes, BrokenStream>>,
+        under_way: UnderWay,
+    ) -> Pieces {
+        Pieces {
+            received,
+            _under_way: Some(under_way),
+        }
+    }
+
+    /// Pieces that are small, or bounded by whoever makes them.
+    fn uncounted(received: mpsc::Receiver<Result<Bytes, BrokenStream>>) -> Pieces {
+        Pieces {
+            received,
+            _under_way: None,
+        }
+    }
+
+    fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenStream>>> {
+        let piece = self.received.poll_recv(context);
+        piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+    }
+}
+
 /// Pieces until a lease has ended. See the file head of `auth::gate`.
 pub(crate) struct Leased {
-    pieces: mpsc::Receiver<Result<Bytes, BrokenStream>>,
+    pieces: Pieces,
     ended: Ended,
 }
 
@@ -143,7 +179,7 @@ impl ReplyBody {
             ReplyBody::Whole(bytes) => Ok(bytes),
             ReplyBody::Pieces(mut pieces) | ReplyBody::Leased(Leased { mut pieces, .. }) => {
                 let mut bytes = BytesMut::new();
-                while let Some(piece) = pieces.recv().await {
+                while let Some(piece) = pieces.received.recv().await {
                     bytes.extend_from_slice(&piece?);
                 }
                 Ok(bytes.freeze())
@@ -167,15 +203,12 @@ impl Body for ReplyBody {
                 *self = ReplyBody::Empty;
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
-            ReplyBody::Pieces(pieces) => pieces
-                .poll_recv(context)
-                .map(|piece| piece.map(|piece| piece.map(Frame::data))),
+            ReplyBody::Pieces(pieces) => pieces.poll(context),
             ReplyBody::Leased(leased) => {
                 if leased.ended.as_mut().poll(context).is_ready() {
                     return Poll::Ready(Some(Err(BrokenStream)));
                 }
-                let piece = leased.pieces.poll_recv(context);
-                piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+                leased.pieces.poll(context)
             }
         }
     }
