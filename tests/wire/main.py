@@ -39,13 +39,15 @@ COLUMNS = (EQUAL, SHAPE, REASON, LEFT_OUT, FAILED)
 
 
 class Outcome:
-    def __init__(self, exchange, kind, lines=(), reasons=(), in_members_only=False):
+    def __init__(self, exchange, kind, lines=(), reasons=(), in_members_only=False, in_status_only=False):
         self.exchange = exchange
         self.kind = kind
         self.lines = list(lines)
         self.reasons = sorted(set(reasons))
         # Every value that both answers have is the same: members are left out, or added.
         self.in_members_only = in_members_only
+        # The status of a caller's mistake is another, and nothing else.
+        self.in_status_only = in_status_only
 
 
 def main():
@@ -65,6 +67,7 @@ def main():
         counts = Counter(outcome.kind for outcome in outcomes)
         totals.update(counts)
         totals["in members only"] += sum(outcome.in_members_only for outcome in outcomes)
+        totals["in status only"] += sum(outcome.in_status_only for outcome in outcomes)
         print(f"{area:20}" + "".join(f"{counts[column]:16}" for column in COLUMNS), flush=True)
         for outcome in outcomes:
             reasons.update(outcome.reasons)
@@ -148,7 +151,8 @@ def judged(stage, exchange, answer, rules):
     reasons = [rule.reason for _, rule in covered if rule]
     if not without:
         members = all(difference.kind in ("missing", "extra") for difference in found)
-        return Outcome(exchange, REASON, lines, reasons, members)
+        status = [difference.kind for difference in found] == ["status"] and answer.status == compare.MISTAKE[1]
+        return Outcome(exchange, REASON, lines, reasons, members, status and exchange.status == compare.MISTAKE[0])
     if all(difference.kind in ("value", "length") for difference in without):
         state = rules.one_of(rules.state, exchange)
         if state:
@@ -177,7 +181,10 @@ def close(totals, reasons, stale, seconds):
     replayed = sum(totals[column] for column in COLUMNS) - totals[LEFT_OUT]
     words = ", ".join(f"{totals[column]} {column}" for column in COLUMNS)
     print(f"\n{replayed} exchanges replayed in {seconds:.0f} s: {words}.")
-    print(f"Of the different ones, {totals['in members only']} only leave members out or add some.")
+    print(
+        f"Of the different ones, {totals['in status only']} only answer a caller's mistake with 400 instead of 500, and"
+        f" {totals['in members only']} only leave members out or add some."
+    )
     if stale:
         print(f"{len(stale)} entries are stale.")
 

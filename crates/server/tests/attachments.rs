@@ -161,7 +161,7 @@ fn batches_put_copy_move_and_delete_attachments() {
     let loaded = connection.get(&format!("{BASE}/docs?id=a/1")).json();
     assert!(loaded["Results"][0]["@metadata"]["@flags"].is_null());
     let lost = multipart(&mut connection, &json!([put("x")]), &[]);
-    assert_eq!(lost.status, 500);
+    assert_eq!(lost.status, 400);
 }
 
 #[test]

@@ -29,6 +29,70 @@ fn alive(connection: &mut Connection) {
 }
 
 #[test]
+fn mistakes_of_callers_are_bad_requests() {
+    let (_running, mut connection) = start_with_database();
+    let query = "/databases/db1/queries";
+    for (method, path, body, kind) in [
+        (
+            "GET",
+            "/databases/none/docs?id=a",
+            "",
+            "DatabaseDoesNotExistException",
+        ),
+        ("PUT", DOCS, "{}", "ArgumentException"),
+        ("PUT", "/databases/db1/docs?id=", "{}", "ArgumentException"),
+        (
+            "PUT",
+            "/databases/db1/docs?id=a",
+            "{",
+            "EndOfStreamException",
+        ),
+        (
+            "PUT",
+            "/databases/db1/docs?id=a",
+            "{\"a\":}",
+            "InvalidDataException",
+        ),
+        (
+            "POST",
+            BULK,
+            "{\"Commands\":[{\"Type\":7}]}",
+            "FormatException",
+        ),
+        (
+            "POST",
+            BULK,
+            "{\"Commands\":[{\"Type\":\"SHOUT\"}]}",
+            "InvalidCommandTypeException",
+        ),
+        (
+            "POST",
+            query,
+            "{\"Query\":\"from\"}",
+            "QueryParser+ParseException",
+        ),
+        (
+            "PATCH",
+            "/databases/db1/docs?id=a",
+            "{\"Patch\":{\"Script\":\"(\"}}",
+            "JavaScriptParseException",
+        ),
+        ("GET", "/no/such/route", "", "RouteNotFoundException"),
+    ] {
+        let answer = connection.exchange(method, path, "", body.as_bytes());
+        assert_eq!(
+            answer.status,
+            400,
+            "{method} {path} {body}: {}",
+            answer.text()
+        );
+        let told = answer.json()["Type"].as_str().unwrap().to_owned();
+        assert!(told.ends_with(kind), "{method} {path} {body}: {told}");
+    }
+    alive(&mut connection);
+}
+
+#[test]
 fn json_that_is_too_deep_is_refused() {
     let (_running, mut connection) = start_with_database();
     let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
@@ -57,7 +121,7 @@ fn json_that_is_too_deep_is_refused() {
         ];
         for (method, path, body) in bodies {
             let answer = connection.exchange(method, &path, "", body.as_bytes());
-            assert_eq!(answer.status, 500, "{method} {path}");
+            assert_eq!(answer.status, 400, "{method} {path}");
             assert_eq!(answer.json()["Type"], "System.IO.InvalidDataException");
         }
     }
@@ -67,7 +131,7 @@ fn json_that_is_too_deep_is_refused() {
         "",
         &deep.as_bytes()[..5000],
     );
-    assert_eq!(cut.status, 500);
+    assert_eq!(cut.status, 400);
     alive(&mut connection);
 }
 
@@ -86,7 +150,7 @@ fn json_that_is_wrong_says_where() {
     ];
     for (body, kind) in cases {
         let answer = connection.exchange("PUT", &format!("{DOCS}?id=b/2"), "", body);
-        assert_eq!(answer.status, 500);
+        assert_eq!(answer.status, 400);
         assert_eq!(answer.json()["Type"], kind, "{}", answer.text());
     }
     let answer = connection.exchange("PUT", &format!("{DOCS}?id=b/2"), "", b"{\"a\":1,\n !}");
@@ -117,7 +181,7 @@ fn strange_ids_are_stored_found_or_refused_but_never_confused() {
         let path = format!("{DOCS}?id={id}");
         let answer = connection.put(&path, r#"{"n":1}"#);
         assert!(
-            matches!(answer.status, 201 | 500),
+            matches!(answer.status, 201 | 400),
             "{id}: {}",
             answer.text()
         );
@@ -137,7 +201,7 @@ fn ids_beyond_512_bytes_are_refused() {
     );
     assert_eq!(connection.get(&format!("{DOCS}?id={longest}")).status, 200);
     let answer = connection.put(&format!("{DOCS}?id={longest}y"), "{}");
-    assert_eq!(answer.status, 500);
+    assert_eq!(answer.status, 400);
     assert_eq!(answer.json()["Type"], "System.ArgumentException");
     let message = answer.json()["Message"].as_str().unwrap().to_owned();
     assert!(message.starts_with("Document ID cannot exceed 512 bytes, but the ID was 513 bytes."));
@@ -168,7 +232,7 @@ fn broken_names_of_databases_are_answered() {
         "caf%C3%A9",
     ] {
         let answer = connection.get(&format!("/databases/{name}/stats"));
-        assert_eq!(answer.status, 500, "{name}");
+        assert_eq!(answer.status, 400, "{name}");
         assert!(
             answer.json()["Type"]
                 .as_str()
@@ -268,12 +332,12 @@ fn packed_bodies_are_read_and_damaged_ones_refused() {
         assert_eq!(stored["Results"][0]["a"], format!("packed by {name}"));
         for damaged in [&packed[..packed.len() - 6], b"not packed at all"] {
             let answer = connection.exchange("PUT", &path, &encoding, damaged);
-            assert_eq!(answer.status, 500, "{}", answer.text());
+            assert_eq!(answer.status, 400, "{}", answer.text());
             assert_eq!(answer.json()["Type"], "System.IO.InvalidDataException");
         }
         assert_eq!(
             connection.exchange("PUT", &path, &encoding, b"").status,
-            500
+            400
         );
     }
     let answer = connection.exchange("PUT", &path, "Content-Encoding: br\r\n", b"{}");

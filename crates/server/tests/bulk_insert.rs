@@ -148,7 +148,7 @@ fn failures_say_how_much_was_stored() {
     ];
     for (body, cause) in cases {
         let answer = connection.post(PATH, body);
-        assert_eq!(answer.status, 500, "{body}");
+        assert_eq!(answer.status, 400, "{body}");
         let failure = answer.json();
         assert_eq!(
             failure["Type"], "System.InvalidOperationException",
@@ -193,7 +193,7 @@ fn what_is_behind_a_failure_is_not_stored() {
         rounds[6..].join(",")
     );
     let answer = connection.post(PATH, &failing);
-    assert_eq!(answer.status, 500);
+    assert_eq!(answer.status, 400);
     let told = answer.json()["Message"].as_str().unwrap().to_owned();
     let told = told.split(' ').find_map(|word| word.parse::<usize>().ok());
     let mut newest = None;
@@ -231,7 +231,7 @@ fn an_operation_that_is_killed_ends_its_bulk_insert() {
     let kill = |id: i64| format!("/databases/db1/operations/kill?id={id}");
     assert_eq!(killer.post(&kill(first), "").status, 204);
     let answer = connection.read(false);
-    assert_eq!(answer.status, 500);
+    assert_eq!(answer.status, 400);
     let error = answer.json()["Error"].as_str().unwrap().to_owned();
     assert!(error.contains("BulkInsertAbortedException"), "{error}");
     let state = format!("/databases/db1/operations/state?id={first}");
@@ -240,8 +240,8 @@ fn an_operation_that_is_killed_ends_its_bulk_insert() {
     let second = number(&mut killer);
     assert_eq!(killer.post(&kill(second), "").status, 204);
     let path = format!("/databases/db1/bulk_insert?id={second}");
-    assert_eq!(killer.post(&path, "[]").status, 500);
-    assert_eq!(killer.post(&kill(second + 1), "").status, 500);
+    assert_eq!(killer.post(&path, "[]").status, 400);
+    assert_eq!(killer.post(&kill(second + 1), "").status, 400);
     assert_eq!(
         killer.post("/databases/db1/bulk_insert?id=77", "[]").status,
         201

@@ -106,7 +106,7 @@ fn a_missing_database_is_told_in_three_ways() {
     for path in ["docs?id=a", "stats", "hilo/next?tag=x", "streams/docs"] {
         let answer = connection.get(&format!("/databases/db9/{path}"));
         let kind = "Raven.Client.Exceptions.Database.DatabaseDoesNotExistException";
-        refused(&answer, 500, kind, "Database 'db9' does not exist.");
+        refused(&answer, 400, kind, "Database 'db9' does not exist.");
         assert_eq!(answer.header("database-missing"), None);
     }
     let answer = connection.post("/databases/db9/bulk_docs", r#"{"Commands":[]}"#);
@@ -148,14 +148,14 @@ fn bad_names_and_bad_records_are_refused() {
     refused(&twice, 409, conflict, "Database 'DB1' already exists!");
     assert!(twice.json()["Id"].is_null() && twice.json().get("ActualChangeVector").is_some());
     let empty = "Stream ended without reaching end of json content";
-    refused(&create(""), 500, "System.IO.EndOfStreamException", empty);
+    refused(&create(""), 400, "System.IO.EndOfStreamException", empty);
     assert_eq!(
         create("{not json").json()["Type"],
         "System.IO.InvalidDataException"
     );
     let none = connection.put("/admin/databases?name=y&replicationFactor=0", "{}");
     let message = "Replication factor must be greater than 0.";
-    refused(&none, 500, "System.ArgumentException", message);
+    refused(&none, 400, "System.ArgumentException", message);
     let named = connection.put("/admin/databases?name=from.query-1_", "{}");
     assert_eq!(named.json()["Name"], "from.query-1_");
 }
@@ -173,7 +173,7 @@ fn a_locked_database_is_not_deleted() {
     let message = "Database 'db1' cannot be deleted because of the set lock mode \
                    ('PreventDeletesError'). Please consider changing the lock mode before deleting \
                    the database.";
-    refused(&deleted, 500, "System.InvalidOperationException", message);
+    refused(&deleted, 400, "System.InvalidOperationException", message);
     assert_eq!(connection.get("/topology?name=db1").status, 200);
     let lock = "/admin/databases/set-lock";
     let set = connection.post(
@@ -186,7 +186,7 @@ fn a_locked_database_is_not_deleted() {
     let nested = connection.post(lock, r#"{"DatabaseNames":[["db1"]],"Mode":"Unlock"}"#);
     assert_eq!(nested.json()["Type"], "System.FormatException");
     let one_absent = r#"{"DatabaseNames":["db1","db9"],"Mode":"PreventDeletesError"}"#;
-    assert_eq!(connection.post(lock, one_absent).status, 500);
+    assert_eq!(connection.post(lock, one_absent).status, 400);
     let kept = connection.get("/admin/databases?name=db1").json();
     assert_eq!(kept["LockMode"], "PreventDeletesIgnore");
     let odd = connection.post(lock, r#"{"DatabaseNames":["db1"],"Mode":"Frob"}"#);
@@ -251,7 +251,7 @@ fn settings_and_health_of_a_new_database() {
     );
     let unasked = connection.get("/databases/db1/operations/state");
     let message = "Query string id is mandatory, but wasn't specified.";
-    refused(&unasked, 500, "System.ArgumentException", message);
+    refused(&unasked, 400, "System.ArgumentException", message);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn settings_for_clients_and_names_of_values_come_back() {
     let names = r#"{"Collection":"Cars","TimeSeries":"H","ValueNames":["A"],"Update":false}"#;
     let path = "/databases/db1/timeseries/names/config";
     assert_eq!(connection.post(path, names).status, 200);
-    assert_eq!(connection.post(path, names).status, 500);
+    assert_eq!(connection.post(path, names).status, 400);
     let found = connection.get("/databases/db1/timeseries/config").json();
     assert_eq!(found["NamedValues"]["Cars"]["H"], serde_json::json!(["A"]));
 }
@@ -321,7 +321,7 @@ fn the_size_of_a_document_is_that_of_its_stored_bytes() {
     );
     let missing = connection.get("/databases/db1/docs/size?id=b");
     assert_eq!(missing.status, 404);
-    assert_eq!(connection.get("/databases/db1/docs/size").status, 500);
+    assert_eq!(connection.get("/databases/db1/docs/size").status, 400);
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn the_level_of_the_log_is_told_and_set() {
     assert!(found["Logs"]["CurrentMinLevel"].is_string());
     let old = connection.exchange("GET", path, "Raven-Client-Version: 5.2.6\r\n", b"");
     let message = "This endpoints requires 6.2 Client API or newer.";
-    refused(&old, 500, "System.InvalidOperationException", message);
+    refused(&old, 400, "System.InvalidOperationException", message);
     // What clients of version 5 knew means nothing here.
     assert_eq!(
         connection.post(path, r#"{"Mode":"Operations"}"#).status,
@@ -358,7 +358,7 @@ fn the_level_of_the_log_is_told_and_set() {
         r#"{"Logs":{"MinLevel":"Info"},"Persist":true}"#,
         r#"{"MicrosoftLogs":{"MinLevel":"Info"}}"#,
     ] {
-        assert_eq!(connection.post(path, wrong).status, 500, "{wrong}");
+        assert_eq!(connection.post(path, wrong).status, 400, "{wrong}");
     }
     assert_eq!(*level.lock().unwrap(), Some(LevelFilter::DEBUG));
     for path in ["/admin/traffic-watch", "/admin/logs/watch"] {
@@ -421,7 +421,7 @@ fn what_happens_at_dates_is_configured_and_wrong_configurations_are_refused() {
         assert_eq!(connection.get(&own).status, 404);
         let wrong = format!(r#"{{"Disabled":false,"{frequency}":0}}"#);
         let refused = connection.post(&admin, &wrong);
-        assert_eq!(refused.status, 500);
+        assert_eq!(refused.status, 400);
         assert!(refused.text().contains(frequency), "{}", refused.text());
         let right = format!(r#"{{"Disabled":false,"{frequency}":5}}"#);
         let set = connection.post(&admin, &right);
@@ -455,7 +455,7 @@ fn sample_data_fills_an_empty_database_once() {
         answer.text()
     );
     let again = connection.post(path, "");
-    assert_eq!(again.status, 500);
+    assert_eq!(again.status, 400);
     assert!(again.text().contains("already contains documents"));
 }
 

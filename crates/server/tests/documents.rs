@@ -238,7 +238,7 @@ fn changing_the_collection_of_a_document_is_refused() {
         r#"{"@metadata":{"@collection":"Cw"}}"#,
     );
     let answer = connection.put(&format!("{DOCS}?id=cw/1"), r#"{"a":2}"#);
-    assert_eq!(answer.status, 500);
+    assert_eq!(answer.status, 400);
     let body = answer.json();
     let kind = "Raven.Client.Exceptions.Documents.DocumentCollectionMismatchException";
     assert_eq!(body["Type"], kind);
@@ -470,7 +470,7 @@ fn commands_are_refused_as_recorded() {
     ];
     for (body, kind, message) in cases {
         let answer = connection.post("/databases/db1/bulk_docs", body);
-        assert_eq!(answer.status, 500, "{body}");
+        assert_eq!(answer.status, 400, "{body}");
         assert_eq!(answer.json()["Type"], kind, "{body}");
         assert_eq!(answer.json()["Message"], message, "{body}");
     }

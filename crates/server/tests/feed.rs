@@ -269,7 +269,7 @@ fn what_makes_no_sense_is_refused() {
         let answer = connection.get(&format!("/databases/db1/jackdaw/feed{query}"));
         assert_eq!(answer.status, status, "{query}: {}", answer.text());
     }
-    assert_eq!(connection.get("/databases/none/jackdaw/feed").status, 500);
+    assert_eq!(connection.get("/databases/none/jackdaw/feed").status, 400);
 }
 
 /// Reads to the last event, which has to say why there are no more.

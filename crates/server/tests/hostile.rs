@@ -379,7 +379,7 @@ fn bodies_together_take_no_more_memory_than_they_may() {
     let packed = growing.exchange("PUT", path, "Content-Encoding: gzip\r\n", &zipped);
     assert_eq!(
         packed.status,
-        500,
+        400,
         "alone it may be larger: {}",
         packed.text()
     );
@@ -585,7 +585,7 @@ fn no_policy_of_time_series_makes_the_server_fail() {
         let path = format!("{base}/{path}");
         let refused = server.connect().exchange(verb, &path, "", body.as_bytes());
         assert!(
-            (400..=500).contains(&refused.status),
+            (400..500).contains(&refused.status),
             "{path}: {}",
             refused.text()
         );

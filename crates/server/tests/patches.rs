@@ -186,7 +186,7 @@ fn failing_scripts_tell_where_and_change_nothing() {
         ),
     ] {
         let answer = patch(&mut connection, "a/1", script);
-        assert_eq!(answer.status, 500, "{script}");
+        assert_eq!(answer.status, 400, "{script}");
         assert_eq!(answer.json()["Type"], kind, "{script}");
         let told = answer.json()["Message"].as_str().unwrap().to_owned();
         assert!(told.starts_with(message), "{told}");
@@ -261,14 +261,14 @@ fn json_patches_tell_what_they_could_not_reach() {
     );
     let remove = json!({ "Operations": [{ "op": "remove", "path": "/nope/q" }] });
     let answer = send(&mut connection, &format!("{target}a/1"), &remove);
-    assert_eq!(answer.status, 500);
+    assert_eq!(answer.status, 400);
     let error = answer.json()["Error"].as_str().unwrap().to_owned();
     assert!(
         error.contains("Failed to fetch 'nope' in path '/nope/q'"),
         "{error}"
     );
     let missing = send(&mut connection, &format!("{target}zz"), &add);
-    assert_eq!(missing.status, 500);
+    assert_eq!(missing.status, 400);
 }
 
 #[test]
@@ -305,10 +305,10 @@ fn patches_by_query_are_refused_at_once_or_end_as_faulted() {
             &json!({ "Query": { "Query": query } }),
         )
     };
-    assert_eq!(ask("from Cars where F = 1").status, 500);
+    assert_eq!(ask("from Cars where F = 1").status, 400);
     assert_eq!(
         ask("from Cars filter F = 1 update { this.F = 2 }").status,
-        500
+        400
     );
     let failing = ask("from Cars update { throw 'boom' }");
     let grouped = ask("from Cars group by F update { this.Z = 1 }");
@@ -489,7 +489,7 @@ fn entries_of_time_series_are_deleted_in_a_range_or_all_and_never_by_mistake() {
     ] {
         let script = format!("timeseries(this, 's').delete({range})");
         let refused = patch(&mut connection, "a/1", &script);
-        assert_eq!(refused.status, 500, "{range}");
+        assert_eq!(refused.status, 400, "{range}");
         assert_eq!(refused.json()["Type"], SCRIPT_FAILED, "{range}");
         assert_eq!(days(&mut connection), 3, "{range}");
     }

@@ -194,7 +194,7 @@ fn queries_come_in_urls_too() {
     assert_eq!(ids(&connection.get(&path)), ["a/2"]);
     let path = format!("{QUERIES}?query=from%20Cars%20limit%201%20select%20F");
     let answer = connection.get(&path);
-    assert_eq!(answer.status, 500);
+    assert_eq!(answer.status, 400);
     assert_eq!(answer.json()["Type"], PARSE);
     let message = "1:19 Expected end of query but got: select\nQuery: \nfrom Cars limit 1 select F";
     assert!(
@@ -298,7 +298,7 @@ fn mistakes_are_refused_as_recorded() {
     ];
     for (body, kind, message) in cases {
         let answer = ask(&mut connection, &body);
-        assert_eq!(answer.status, 500, "{body}");
+        assert_eq!(answer.status, 400, "{body}");
         assert_eq!(answer.json()["Type"], kind);
         let told = answer.json()["Message"].as_str().unwrap().to_owned();
         // A hint may follow what is recorded.
@@ -465,7 +465,7 @@ fn queries_are_streamed_with_what_is_told_in_front() {
         (404, json!({ "Error": "Index Nope does not exist" }))
     );
     let includes = connection.post(path, r#"{"Query":"from Cars include Owner"}"#);
-    assert_eq!(includes.status, 500);
+    assert_eq!(includes.status, 400);
 }
 
 #[test]
@@ -498,7 +498,7 @@ fn what_a_query_finds_is_deleted_as_an_operation() {
     assert_eq!(state["Result"]["Details"].as_array().unwrap().len(), 2);
     let state = delete("from index 'Nope'", "").json();
     assert_eq!(state["Status"], "Faulted");
-    assert_eq!(state["Result"]["StatusCode"], 500);
+    assert_eq!(state["Result"]["StatusCode"], 400);
     let filter = delete("from Cars filter F = 10", "");
     assert_eq!(filter.json()["Type"], "System.NotSupportedException");
     assert_eq!(delete("from Cars were F", "").json()["Type"], PARSE);
@@ -533,7 +533,7 @@ fn rows_are_made_by_scripts_and_loaded_documents() {
     let failing = json!({ "Query": "from Cars as c select { X: (() => { throw 'no' })() }" });
     let answer = ask(&mut connection, &failing);
     let kind = "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
-    assert_eq!((answer.status, &answer.json()["Type"]), (500, &json!(kind)));
+    assert_eq!((answer.status, &answer.json()["Type"]), (400, &json!(kind)));
 }
 
 #[test]

@@ -79,13 +79,13 @@ fn refusals_say_what_is_wrong() {
     };
     let again = connection.put(&format!("{SNAPSHOTS}?name=s"), "");
     refusal(400, again, "there is a snapshot \"s\" already");
-    refusal(500, connection.put(SNAPSHOTS, ""), "'name' must have");
+    refusal(400, connection.put(SNAPSHOTS, ""), "'name' must have");
     let missing = connection.delete(&format!("{SNAPSHOTS}?name=t"));
     refusal(400, missing, "there is no snapshot \"t\"");
     let missing = connection.get("/databases/db1/docs?id=albums/1&snapshot=t");
     refusal(400, missing, "There is no snapshot 't'");
     let index = "/databases/db1/queries?query=from%20index%20'x'&snapshot=s";
-    refusal(500, connection.get(index), "keeps documents, not indexes");
+    refusal(400, connection.get(index), "keeps documents, not indexes");
     let by_query_path = format!("{QUERIES}?snapshot=s");
     let by_query = json!({ "Query": "from Albums" }).to_string();
     let changed = connection.exchange("DELETE", &by_query_path, "", by_query.as_bytes());

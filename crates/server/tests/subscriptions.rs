@@ -480,7 +480,7 @@ fn queries_filter_project_and_include() {
     ] {
         let body = json!({ "Query": query }).to_string();
         let refused = http.put("/databases/db1/subscriptions", &body);
-        assert_eq!(refused.status, 500);
+        assert_eq!(refused.status, 400);
         assert!(
             refused.json()["Type"].as_str().unwrap().ends_with(kind),
             "{}",

@@ -41,7 +41,7 @@ fn a_running_server_is_backed_up() {
     assert_eq!((made.status, &made.json()["Databases"]), (200, &1.into()));
     assert!(made.json()["Bytes"].as_u64().unwrap() > 8192);
     let refused = back_up("to=/backup");
-    assert_eq!(refused.status, 500, "{}", refused.text());
+    assert_eq!(refused.status, 400, "{}", refused.text());
     assert!(refused.text().contains("exists"), "{}", refused.text());
     for query in ["to=backup", "", "to=/other&increment=true"] {
         let refused = back_up(query);

@@ -35,10 +35,7 @@ impl Guard {
     ) -> Result<(), WireError> {
         let mut all = headers.get_all(HOST).iter();
         let (first, second) = (all.next(), all.next());
-        let bad = |what: &str| {
-            let error = WireError::new(kind::BAD_REQUEST, what);
-            Err(error.with_status(StatusCode::BAD_REQUEST))
-        };
+        let bad = |what: &str| Err(WireError::new(kind::BAD_REQUEST, what));
         if second.is_some() {
             return bad("A request has one Host header, and this one has several.");
         }
@@ -111,8 +108,7 @@ pub(crate) fn check_origin(
     });
     if is_foreign_site || is_foreign_origin {
         let message = "A page of another site may not change anything here.";
-        let error = WireError::new(kind::AUTHORIZATION, message);
-        return Err(error.with_status(StatusCode::FORBIDDEN));
+        return Err(WireError::new(kind::AUTHORIZATION, message));
     }
     // What a form can send across sites without asking, by a browser too old to name its page.
     // Programs may: RavenDB's client for Node.js does.

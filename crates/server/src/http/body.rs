@@ -190,7 +190,7 @@ fn unpack(
 /// Other bodies take what memory there is for them.
 pub(crate) fn crowded() -> WireError {
     let message = "The server has no memory for this body beside the others: try again later.";
-    WireError::new(kind::TIMEOUT, message).with_status(StatusCode::SERVICE_UNAVAILABLE)
+    WireError::new(kind::TIMEOUT, message)
 }
 
 /// The sender took too long.
@@ -207,5 +207,4 @@ pub(super) fn broken(error: &hyper::Error) -> WireError {
         kind::END_OF_STREAM,
         format!("The request body was cut short: {error}"),
     )
-    .with_status(StatusCode::BAD_REQUEST)
 }

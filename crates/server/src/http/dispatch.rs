@@ -405,7 +405,7 @@ fn stays_inside(outer: &Call, inner: &Call) -> Result<(), WireError> {
         return Ok(());
     }
     let message = "A request inside another has to be about the same database.";
-    Err(WireError::new(kind::ARGUMENT, message).with_status(StatusCode::BAD_REQUEST))
+    Err(WireError::new(kind::ARGUMENT, message))
 }
 
 /// Whether whoever asks may use the route.
@@ -597,7 +597,7 @@ fn is_short(row: &Row, call: &Call) -> bool {
 /// The queue of work is full.
 pub(crate) fn overloaded() -> WireError {
     let message = "The server has more to do than it can: try again in a second.";
-    WireError::new(kind::TIMEOUT, message).with_status(StatusCode::SERVICE_UNAVAILABLE)
+    WireError::new(kind::TIMEOUT, message)
 }
 
 /// Bytes that the head of a request takes beside its connection. HTTP/1 has one at a time, for
@@ -626,7 +626,7 @@ fn failed(error: &WireError, url: &str) -> Reply {
     } else {
         tracing::debug!(
             url,
-            kind = error.kind,
+            kind = %error.kind,
             message = error.message,
             "request refused"
         );

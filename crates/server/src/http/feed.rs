@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::StatusCode;
 use hyper::body::{Body, Incoming};
 use hyper::header::HeaderMap;
 
@@ -114,7 +113,7 @@ impl Feed {
 
 fn not_any_more() -> WireError {
     let message = "Who sends this may not go on: the certificate or token counts no more.";
-    WireError::new(kind::AUTHORIZATION, message).with_status(StatusCode::FORBIDDEN)
+    WireError::new(kind::AUTHORIZATION, message)
 }
 
 fn too_large(bytes_max: u64) -> WireError {

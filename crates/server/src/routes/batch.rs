@@ -137,8 +137,7 @@ fn read_command(
                 "A command {known} needs a cluster-wide transaction: send 'TransactionMode': \
                  'ClusterWide' beside 'Commands', or change the value at /cmpxchg."
             );
-            let error = WireError::new(kind::BAD_REQUEST, message);
-            Err(error.with_status(StatusCode::BAD_REQUEST))
+            Err(WireError::new(kind::BAD_REQUEST, message))
         }
         "CompareExchangePUT" => compare_exchange::read_put(command).map(Some),
         "CompareExchangeDELETE" => compare_exchange::read_delete(command).map(Some),

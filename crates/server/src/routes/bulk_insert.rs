@@ -79,14 +79,25 @@ async fn insert(call: &Arc<Call>, feed: &mut Feed) -> Result<(), WireError> {
         let message = format!(
             "Failed to process bulk insert. Inserted {documents} items in {batches} batches."
         );
-        let cause = format!("{}: {}", cause.kind, cause.message);
-        WireError::new(kind::INVALID_OPERATION, message).caused_by(cause)
+        WireError::new(kind::INVALID_OPERATION, message)
+            .with_status(status_after(&cause))
+            .caused_by(format!("{}: {}", cause.kind, cause.message))
     });
     match &outcome {
         Ok(()) => progress.complete(documents, Vec::new()),
         Err(error) => progress.fail(error),
     }
     outcome
+}
+
+/// Clients would send the request again, or to another server, for a status such as 408 or 503; the
+/// documents of this one are partly stored, and gone from the client.
+fn status_after(cause: &WireError) -> StatusCode {
+    if cause.status.is_client_error() {
+        StatusCode::BAD_REQUEST
+    } else {
+        StatusCode::INTERNAL_SERVER_ERROR
+    }
 }
 
 fn ended() -> WireError {
@@ -289,4 +300,23 @@ async fn settle(storing: Option<Storing>) -> Result<(), WireError> {
 
 fn lost() -> WireError {
     WireError::new(kind::UNEXPECTED, "A batch of the bulk insert was lost.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_client_is_told_to_send_a_bulk_insert_again() {
+        for (cause, status) in [
+            (WireError::missing_parameter("id"), 400),
+            (stalled(), 400),
+            (WireError::body_too_large(1), 400),
+            (overloaded(), 500),
+            (crowded(), 500),
+            (lost(), 500),
+        ] {
+            assert_eq!(status_after(&cause).as_u16(), status, "{cause:?}");
+        }
+    }
 }

@@ -10,7 +10,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::StatusCode;
 use jackdaw_database::{
     BoxError, Command, CommandResult, Database, QueryRequest, RowSink, StoredDocument,
 };
@@ -79,7 +78,7 @@ pub(super) fn refuse_snapshot(call: &Call) -> Result<(), WireError> {
         return Ok(());
     }
     let message = "A snapshot cannot be changed: leave 'snapshot' out of the URL.";
-    Err(WireError::new(kind::ARGUMENT, message).with_status(StatusCode::BAD_REQUEST))
+    Err(WireError::new(kind::ARGUMENT, message))
 }
 
 /// Refuses a `filter` clause, as the reference does.

@@ -242,11 +242,11 @@ pub(super) fn be_cluster_admin(call: &Call) -> Result<(), WireError> {
         return Ok(());
     }
     let message = "Only a cluster administrator may make, change or remove another one.";
-    Err(WireError::new(kind::AUTHORIZATION, message).with_status(StatusCode::FORBIDDEN))
+    Err(WireError::new(kind::AUTHORIZATION, message))
 }
 
 fn argument(message: &str) -> WireError {
-    WireError::new(kind::ARGUMENT, message).with_status(StatusCode::BAD_REQUEST)
+    WireError::new(kind::ARGUMENT, message)
 }
 
 /// A failure of the files or of what was sent.

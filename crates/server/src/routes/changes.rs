@@ -69,8 +69,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
         let key = call.header(&SEC_WEBSOCKET_KEY).filter(|_| is_websocket);
         let (Some(key), Some((upgrade, ended))) = (key, call.take_upgrade()) else {
             let message = "This route speaks the WebSocket protocol only.";
-            let error = WireError::new(kind::BAD_REQUEST, message);
-            return Err(error.with_status(StatusCode::BAD_REQUEST));
+            return Err(WireError::new(kind::BAD_REQUEST, message));
         };
         if call.header(&SEC_WEBSOCKET_VERSION) != Some("13") {
             let error = WireError::new(kind::BAD_REQUEST, "WebSocket version 13 is needed.");

@@ -203,8 +203,7 @@ pub(super) fn create(call: &Call) -> Outcome {
     };
     if name.trim().is_empty() {
         let message = "Name cannot be null or empty.";
-        let error = WireError::new(kind::BAD_REQUEST, message);
-        return Err(error.with_status(StatusCode::BAD_REQUEST));
+        return Err(WireError::new(kind::BAD_REQUEST, message));
     }
     let record = StoredRecord::new(kept_members(given)?);
     let created = call.shared.databases.create(&name, &record.to_text());

@@ -1,7 +1,7 @@
 //! Typed errors of the layers below as errors on the wire. Nothing else translates.
 //!
-//! Kinds, messages and statuses follow the recorded behaviour of the reference; what it does not
-//! know (damage, poisoned storage) becomes a 500 that says what to do, and is logged.
+//! Kinds and messages follow the recorded behaviour of the reference; what it does not know
+//! (damage, poisoned storage) becomes a 500 that says what to do, and is logged.
 
 use hyper::StatusCode;
 use jackdaw_database::{
@@ -28,7 +28,7 @@ pub(super) fn no_database(name: &str) -> WireError {
 /// A database that was told not to serve.
 pub(super) fn disabled(name: &str) -> WireError {
     let message = format!("The database '{name}' has been disabled. Enable it to use it.");
-    WireError::new(kind::DATABASE_DISABLED, message).with_status(StatusCode::SERVICE_UNAVAILABLE)
+    WireError::new(kind::DATABASE_DISABLED, message)
 }
 
 /// A database that could not be opened.
@@ -45,7 +45,6 @@ pub(super) fn set(name: &str, error: &SetError) -> WireError {
         SetError::Exists(_) => {
             let message = format!("Database '{name}' already exists!");
             WireError::new(kind::CONCURRENCY, message)
-                .with_status(StatusCode::CONFLICT)
                 .with("Id", Value::Null)
                 .with("ExpectedChangeVector", Value::Null)
                 .with("ActualChangeVector", Value::Null)
@@ -56,7 +55,7 @@ pub(super) fn set(name: &str, error: &SetError) -> WireError {
                 "The name '{name}' is not permitted. Only letters, digits and characters \
                  ('_', '-', '.') are allowed."
             );
-            WireError::new(kind::BAD_REQUEST, message).with_status(StatusCode::BAD_REQUEST)
+            WireError::new(kind::BAD_REQUEST, message)
         }
         SetError::Open(error) => open(name, error),
         SetError::Write(error) => write(error),
@@ -70,7 +69,7 @@ pub(crate) fn read(error: &ReadError) -> WireError {
         let message = format!(
             "There is no snapshot '{name}'. GET /databases/.../jackdaw/snapshots lists them."
         );
-        return WireError::new(kind::ARGUMENT, message).with_status(StatusCode::BAD_REQUEST);
+        return WireError::new(kind::ARGUMENT, message);
     }
     WireError::new(
         kind::UNEXPECTED,
@@ -125,9 +124,7 @@ fn query_text(error: &QueryError, text: &str, parameters: Option<&DocumentBuf>) 
             )
         }
         QueryError::Argument(message) => WireError::new(kind::ARGUMENT, message),
-        QueryError::Dimensions(message) => {
-            WireError::new(kind::INVALID_DATA, message).with_status(StatusCode::BAD_REQUEST)
-        }
+        QueryError::Dimensions(message) => WireError::new(kind::INVALID_DATA, message),
         QueryError::Operation(message) => WireError::new(kind::INVALID_OPERATION, message),
         QueryError::NotSupported(message) => WireError::new(kind::NOT_SUPPORTED, message),
         QueryError::Script(message) => {
@@ -178,16 +175,13 @@ pub(crate) fn write(error: &WriteError) -> WireError {
             kind::CONCURRENCY,
             format!("Could not patch document '{id}' because non current change vector was used"),
         )
-        .with_status(StatusCode::CONFLICT)
         .with("Id", id.as_str())
         .with("ExpectedChangeVector", expected.as_str())
         .with(
             "ActualChangeVector",
             actual.as_deref().map_or(Value::Null, Value::from),
         ),
-        WriteError::Snapshot(error) => {
-            WireError::new(kind::ARGUMENT, error.to_string()).with_status(StatusCode::BAD_REQUEST)
-        }
+        WriteError::Snapshot(error) => WireError::new(kind::ARGUMENT, error.to_string()),
         WriteError::Script { why, .. } => WireError::new(kind::JAVASCRIPT, why),
         WriteError::ScriptSyntax { text, why } => WireError::new(
             kind::JAVASCRIPT_PARSE,
@@ -322,7 +316,6 @@ fn cluster_conflict(violations: &[Violation]) -> WireError {
         told.join("\n")
     );
     WireError::new(kind::CLUSTER_CONCURRENCY, message)
-        .with_status(StatusCode::CONFLICT)
         .with("Id", Value::Null)
         .with("ExpectedChangeVector", Value::Null)
         .with("ActualChangeVector", Value::Null)
@@ -364,7 +357,6 @@ fn conflict(id: &str, expected: &str, actual: Option<&str>, delete: bool) -> Wir
         }
     };
     WireError::new(kind::CONCURRENCY, message)
-        .with_status(StatusCode::CONFLICT)
         .with("Id", member(id))
         .with("ExpectedChangeVector", member(expected))
         .with(

@@ -84,7 +84,7 @@ fn read(call: &Call) -> Result<Vec<Result<Inner, WireError>>, WireError> {
     };
     if requests.len() > REQUESTS_MAX {
         let message = format!("More than {REQUESTS_MAX} requests cannot be sent in one.");
-        return Err(WireError::new(kind::ARGUMENT, message).with_status(StatusCode::BAD_REQUEST));
+        return Err(WireError::new(kind::ARGUMENT, message));
     }
     Ok(requests
         .iter()
@@ -93,8 +93,7 @@ fn read(call: &Call) -> Result<Vec<Result<Inner, WireError>>, WireError> {
 }
 
 fn read_one(call: &Call, request: Value<'_>) -> Result<Inner, WireError> {
-    let malformed =
-        |what: &str| WireError::new(kind::ARGUMENT, what).with_status(StatusCode::BAD_REQUEST);
+    let malformed = |what: &str| WireError::new(kind::ARGUMENT, what);
     let request = request
         .as_object()
         .ok_or_else(|| malformed("A request must be an object."))?;

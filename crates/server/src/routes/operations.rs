@@ -17,7 +17,7 @@ use tokio::sync::{broadcast, watch};
 use super::cluster::NODE_TAG;
 use super::now;
 use crate::http::{Call, Outcome, Reply};
-use crate::wire::{WireError, kind};
+use crate::wire::{Kind, WireError, kind};
 
 /// Finished operations of a database that are remembered.
 const REMEMBERED_MAX: usize = 1024;
@@ -78,9 +78,19 @@ pub(super) struct Progress {
 
 #[derive(Debug)]
 enum State {
-    Running { processed: usize, total: usize },
-    Completed { total: usize, details: Vec<Detail> },
-    Faulted { kind: &'static str, message: String },
+    Running {
+        processed: usize,
+        total: usize,
+    },
+    Completed {
+        total: usize,
+        details: Vec<Detail>,
+    },
+    Faulted {
+        kind: Kind,
+        status: StatusCode,
+        message: String,
+    },
     Canceled,
 }
 
@@ -213,6 +223,7 @@ impl Progress {
         let message = error.message.clone();
         self.change(State::Faulted {
             kind: error.kind,
+            status: error.status,
             message,
         });
     }
@@ -253,14 +264,18 @@ impl State {
             State::Completed { total, details } => {
                 ("Completed", Value::Null, bulk_result(*total, details))
             }
-            State::Faulted { kind, message } => {
+            State::Faulted {
+                kind,
+                status,
+                message,
+            } => {
                 let result = json!({
                     "$type":
                         "Raven.Client.Documents.Operations.OperationExceptionResult, Raven.Client",
-                    "Type": kind,
+                    "Type": kind.name,
                     "Message": message,
                     "Error": format!("{kind}: {message}"),
-                    "StatusCode": 500,
+                    "StatusCode": status.as_u16(),
                     "LimitType": null,
                 });
                 ("Faulted", Value::Null, result)

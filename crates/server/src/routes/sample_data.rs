@@ -86,7 +86,7 @@ fn store(database: &Database, commands: Vec<Command>) -> Result<(), WireError> {
 fn put_indexes(database: &Database) -> Result<(), WireError> {
     let refused = |error: &dyn std::fmt::Display| {
         WireError::new(
-            kind::INDEX_CREATION,
+            kind::UNEXPECTED,
             format!("An index of the sample data: {error}"),
         )
     };

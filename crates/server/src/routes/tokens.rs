@@ -51,9 +51,7 @@ pub(super) fn exchange(call: Arc<Call>) -> Pending {
 pub(super) fn renew(call: &Call) -> Outcome {
     let renewed = secured(call)?.renew(&call.headers);
     let no_token = "Only a token can be renewed, and the request came without one.";
-    let renewed = renewed.ok_or_else(|| {
-        WireError::new(kind::ARGUMENT, no_token).with_status(StatusCode::BAD_REQUEST)
-    })?;
+    let renewed = renewed.ok_or_else(|| WireError::new(kind::ARGUMENT, no_token))?;
     Ok(granted_reply(&renewed.map_err(|error| failed(&error))?))
 }
 

@@ -16,6 +16,7 @@ use jackdaw_database::{Database, Etag, Listener, Progress, Subscription};
 use tokio::sync::watch;
 
 use super::farewell::Farewell;
+use crate::wire::Kind;
 
 /// Most connections that share a subscription.
 const SEATS_MAX: usize = 256;
@@ -232,7 +233,7 @@ impl Desk {
     }
 
     /// Ends all connections of a database that is deleted or told not to serve.
-    pub(crate) fn end_database(&self, database: &Database, kind: &'static str, message: &str) {
+    pub(crate) fn end_database(&self, database: &Database, kind: Kind, message: &str) {
         let id = database.id().as_str();
         let numbers: Vec<u64> = self
             .lock()

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::wire::{WireError, kind};
+use crate::wire::{Kind, WireError, kind};
 
 /// What a client is told last.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Farewell {
     /// What the client asked for cannot be.
     Invalid(String),
     /// Anything else: a type clients know, and a message.
-    Failed(&'static str, String),
+    Failed(Kind, String),
 }
 
 impl Farewell {
@@ -64,7 +64,7 @@ impl Farewell {
 
     /// The message that says it.
     pub(super) fn message(&self) -> Value {
-        let status = |status: &str, kind: &str, message: &str| {
+        let status = |status: &str, kind: Kind, message: &str| {
             json!({
                 "Type": "ConnectionStatus",
                 "Status": status,

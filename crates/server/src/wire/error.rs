@@ -7,78 +7,135 @@
 //! Invariant: every status of 400 and above carries `{Url, Type, Message, Error}`, but for "no such
 //! thing", which is a 404 without body and no [`WireError`].
 
+use std::fmt;
+
 use hyper::StatusCode;
 use serde_json::{Map, Value};
 
-/// Type names that clients turn into exceptions.
+/// What a failure is: the name of the exception that clients make of it, and its usual status.
+///
+/// The official clients choose the exception by name for every status but 403, 404, 408, 409, 410,
+/// 425, 502, 503 and 504. A mistake of the caller is a 400, where the reference answers 500; see
+/// decision 0042.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    status: StatusCode,
+}
+
+impl Kind {
+    const fn answered(status: StatusCode, name: &'static str) -> Kind {
+        Kind { name, status }
+    }
+
+    const fn mistake(name: &'static str) -> Kind {
+        Kind::answered(StatusCode::BAD_REQUEST, name)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(self.name)
+    }
+}
+
+/// The kinds that clients know.
 pub(crate) mod kind {
-    pub(crate) const ARGUMENT: &str = "System.ArgumentException";
-    pub(crate) const AUTHORIZATION: &str =
-        "Raven.Client.Exceptions.Security.AuthorizationException";
-    pub(crate) const BAD_REQUEST: &str = "Raven.Client.Exceptions.BadRequestException";
-    pub(crate) const BULK_INSERT_ABORTED: &str =
-        "Raven.Client.Exceptions.Documents.BulkInsert.BulkInsertAbortedException";
-    pub(crate) const COLLECTION_MISMATCH: &str =
-        "Raven.Client.Exceptions.Documents.DocumentCollectionMismatchException";
-    pub(crate) const CONCURRENCY: &str = "Raven.Client.Exceptions.ConcurrencyException";
-    pub(crate) const END_OF_STREAM: &str = "System.IO.EndOfStreamException";
-    pub(crate) const FORMAT: &str = "System.FormatException";
-    pub(crate) const CLUSTER_CONCURRENCY: &str =
-        "Raven.Client.Exceptions.ClusterTransactionConcurrencyException";
-    pub(crate) const COUNTER_OVERFLOW: &str =
-        "Raven.Client.Exceptions.Documents.Counters.CounterOverflowException";
-    pub(crate) const DATABASE_DISABLED: &str =
-        "Raven.Client.Exceptions.Database.DatabaseDisabledException";
-    pub(crate) const INVALID_KEY: &str =
-        "Raven.Client.Exceptions.CompareExchangeInvalidKeyException";
-    pub(crate) const KEY_TOO_BIG: &str =
-        "Raven.Client.Exceptions.CompareExchangeKeyTooBigException";
-    pub(crate) const NO_ATTACHMENT: &str =
-        "Raven.Client.Exceptions.Documents.Attachments.AttachmentDoesNotExistException";
-    pub(crate) const NO_DOCUMENT: &str =
-        "Raven.Client.Exceptions.Documents.DocumentDoesNotExistException";
-    pub(crate) const INDEX_COMPILATION: &str =
-        "Raven.Client.Exceptions.Documents.Compilation.IndexCompilationException";
-    pub(crate) const INDEX_CREATION: &str =
-        "Raven.Client.Exceptions.Documents.Indexes.IndexCreationException";
-    pub(crate) const INVALID_COMMAND: &str = "Raven.Server.Exceptions.InvalidCommandTypeException";
-    pub(crate) const INVALID_DATA: &str = "System.IO.InvalidDataException";
-    pub(crate) const INVALID_OPERATION: &str = "System.InvalidOperationException";
-    pub(crate) const INVALID_QUERY: &str = "Raven.Client.Exceptions.InvalidQueryException";
-    pub(crate) const JAVASCRIPT: &str =
-        "Raven.Client.Exceptions.Documents.Patching.JavaScriptException";
-    pub(crate) const JAVASCRIPT_PARSE: &str =
-        "Raven.Client.Exceptions.Documents.Patching.JavaScriptParseException";
-    pub(crate) const JINT: &str = "Jint.Runtime.JavaScriptException";
-    pub(crate) const NO_DATABASE: &str =
-        "Raven.Client.Exceptions.Database.DatabaseDoesNotExistException";
-    pub(crate) const NO_INDEX: &str =
-        "Raven.Client.Exceptions.Documents.Indexes.IndexDoesNotExistException";
-    pub(crate) const NO_ROUTE: &str = "Raven.Client.Exceptions.Routing.RouteNotFoundException";
-    pub(crate) const NOT_OBJECT: &str = "Sparrow.Exceptions.InvalidStartOfObjectException";
-    pub(crate) const NOT_SUPPORTED: &str = "System.NotSupportedException";
-    pub(crate) const OUT_OF_RANGE: &str = "System.ArgumentOutOfRangeException";
-    pub(crate) const PARSE_QUERY: &str =
-        "Raven.Server.Documents.Queries.Parser.QueryParser+ParseException";
-    pub(crate) const NO_SUBSCRIPTION: &str =
-        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionDoesNotExistException";
-    pub(crate) const RAFT_APPLY: &str = "Raven.Server.Rachis.RachisApplyException";
-    pub(crate) const SUBSCRIPTION_CLOSED: &str =
-        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionClosedException";
-    pub(crate) const SUBSCRIPTION_INVALID: &str =
-        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionInvalidStateException";
-    pub(crate) const SUBSCRIPTION_IN_USE: &str =
-        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionInUseException";
-    pub(crate) const TIMEOUT: &str = "Raven.Client.Exceptions.RavenTimeoutException";
-    pub(crate) const UNAUTHORIZED: &str = "System.UnauthorizedAccessException";
-    pub(crate) const UNEXPECTED: &str = "Raven.Client.Exceptions.RavenException";
+    use hyper::StatusCode;
+
+    use super::Kind;
+
+    pub(crate) const ARGUMENT: Kind = Kind::mistake("System.ArgumentException");
+    pub(crate) const AUTHORIZATION: Kind = Kind::answered(
+        StatusCode::FORBIDDEN,
+        "Raven.Client.Exceptions.Security.AuthorizationException",
+    );
+    pub(crate) const BAD_REQUEST: Kind =
+        Kind::mistake("Raven.Client.Exceptions.BadRequestException");
+    pub(crate) const BULK_INSERT_ABORTED: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.BulkInsert.BulkInsertAbortedException");
+    pub(crate) const COLLECTION_MISMATCH: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.DocumentCollectionMismatchException");
+    pub(crate) const CONCURRENCY: Kind = Kind::answered(
+        StatusCode::CONFLICT,
+        "Raven.Client.Exceptions.ConcurrencyException",
+    );
+    pub(crate) const END_OF_STREAM: Kind = Kind::mistake("System.IO.EndOfStreamException");
+    pub(crate) const FORMAT: Kind = Kind::mistake("System.FormatException");
+    pub(crate) const CLUSTER_CONCURRENCY: Kind = Kind::answered(
+        StatusCode::CONFLICT,
+        "Raven.Client.Exceptions.ClusterTransactionConcurrencyException",
+    );
+    pub(crate) const COUNTER_OVERFLOW: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.Counters.CounterOverflowException");
+    pub(crate) const DATABASE_DISABLED: Kind = Kind::answered(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Raven.Client.Exceptions.Database.DatabaseDisabledException",
+    );
+    pub(crate) const INVALID_KEY: Kind =
+        Kind::mistake("Raven.Client.Exceptions.CompareExchangeInvalidKeyException");
+    pub(crate) const KEY_TOO_BIG: Kind =
+        Kind::mistake("Raven.Client.Exceptions.CompareExchangeKeyTooBigException");
+    pub(crate) const NO_ATTACHMENT: Kind = Kind::mistake(
+        "Raven.Client.Exceptions.Documents.Attachments.AttachmentDoesNotExistException",
+    );
+    pub(crate) const NO_DOCUMENT: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.DocumentDoesNotExistException");
+    pub(crate) const INDEX_COMPILATION: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.Compilation.IndexCompilationException");
+    pub(crate) const INDEX_CREATION: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.Indexes.IndexCreationException");
+    pub(crate) const INVALID_COMMAND: Kind =
+        Kind::mistake("Raven.Server.Exceptions.InvalidCommandTypeException");
+    pub(crate) const INVALID_DATA: Kind = Kind::mistake("System.IO.InvalidDataException");
+    pub(crate) const INVALID_OPERATION: Kind = Kind::mistake("System.InvalidOperationException");
+    pub(crate) const INVALID_QUERY: Kind =
+        Kind::mistake("Raven.Client.Exceptions.InvalidQueryException");
+    pub(crate) const JAVASCRIPT: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.Patching.JavaScriptException");
+    pub(crate) const JAVASCRIPT_PARSE: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.Patching.JavaScriptParseException");
+    pub(crate) const JINT: Kind = Kind::mistake("Jint.Runtime.JavaScriptException");
+    pub(crate) const NO_DATABASE: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Database.DatabaseDoesNotExistException");
+    pub(crate) const NO_INDEX: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.Indexes.IndexDoesNotExistException");
+    pub(crate) const NO_ROUTE: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Routing.RouteNotFoundException");
+    pub(crate) const NOT_OBJECT: Kind =
+        Kind::mistake("Sparrow.Exceptions.InvalidStartOfObjectException");
+    pub(crate) const NOT_SUPPORTED: Kind = Kind::mistake("System.NotSupportedException");
+    pub(crate) const OUT_OF_RANGE: Kind = Kind::mistake("System.ArgumentOutOfRangeException");
+    pub(crate) const PARSE_QUERY: Kind =
+        Kind::mistake("Raven.Server.Documents.Queries.Parser.QueryParser+ParseException");
+    pub(crate) const NO_SUBSCRIPTION: Kind = Kind::mistake(
+        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionDoesNotExistException",
+    );
+    pub(crate) const RAFT_APPLY: Kind = Kind::mistake("Raven.Server.Rachis.RachisApplyException");
+    pub(crate) const SUBSCRIPTION_CLOSED: Kind = Kind::mistake(
+        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionClosedException",
+    );
+    pub(crate) const SUBSCRIPTION_INVALID: Kind = Kind::mistake(
+        "Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionInvalidStateException",
+    );
+    pub(crate) const SUBSCRIPTION_IN_USE: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.Subscriptions.SubscriptionInUseException");
+    pub(crate) const TIMEOUT: Kind = Kind::answered(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Raven.Client.Exceptions.RavenTimeoutException",
+    );
+    pub(crate) const UNAUTHORIZED: Kind = Kind::mistake("System.UnauthorizedAccessException");
+    pub(crate) const UNEXPECTED: Kind = Kind::answered(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "Raven.Client.Exceptions.RavenException",
+    );
 }
 
 /// A failed request.
 #[derive(Debug)]
 pub(crate) struct WireError {
     pub(crate) status: StatusCode,
-    pub(crate) kind: &'static str,
+    pub(crate) kind: Kind,
     pub(crate) message: String,
     /// What led to it, for the `Error` text alone.
     pub(crate) cause: Option<String>,
@@ -87,11 +144,10 @@ pub(crate) struct WireError {
 }
 
 impl WireError {
-    /// A failure of the usual status, 500.
-    pub(crate) fn new(kind: &'static str, message: impl Into<String>) -> WireError {
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
+    /// A failure of the usual status of its kind.
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> WireError {
         WireError {
-            status,
+            status: kind.status,
             kind,
             message: message.into(),
             cause: None,
@@ -116,7 +172,7 @@ impl WireError {
 
     pub(crate) fn no_route(method: &str, path: &str) -> WireError {
         let message = format!("There is no handler for path: {method} {path}");
-        WireError::new(kind::NO_ROUTE, message).with_status(StatusCode::BAD_REQUEST)
+        WireError::new(kind::NO_ROUTE, message)
     }
 
     pub(crate) fn missing_parameter(name: &str) -> WireError {
@@ -141,7 +197,7 @@ impl WireError {
     pub(crate) fn body(&self, url: &str) -> Vec<u8> {
         let mut body = Map::new();
         body.insert("Url".to_owned(), url.into());
-        body.insert("Type".to_owned(), self.kind.into());
+        body.insert("Type".to_owned(), self.kind.name.into());
         body.insert("Message".to_owned(), self.message.clone().into());
         let cause = self.cause.as_ref().map_or(String::new(), |cause| {
             format!(

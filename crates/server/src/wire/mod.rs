@@ -7,6 +7,6 @@ pub(crate) mod multipart;
 mod query_string;
 mod time_span;
 
-pub(crate) use error::{WireError, kind};
+pub(crate) use error::{Kind, WireError, kind};
 pub(crate) use query_string::{QueryString, decode};
 pub(crate) use time_span::{format_time_span, parse_time_span};

@@ -133,7 +133,7 @@ fn wanted(call: &Call) -> Result<Wanted, WireError> {
 }
 
 fn bad(message: &str) -> WireError {
-    WireError::new(kind::INVALID_QUERY, message).with_status(StatusCode::BAD_REQUEST)
+    WireError::new(kind::INVALID_QUERY, message)
 }
 
 /// Where the feed begins.
