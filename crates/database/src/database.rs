@@ -241,6 +241,11 @@ impl Database {
         &self.series
     }
 
+    /// The clock of the database.
+    pub(crate) fn clock(&self) -> &dyn Vfs {
+        &*self.core.vfs
+    }
+
     /// The present moment by the clock of the database.
     pub(crate) fn now(&self) -> UnixTicks {
         self.core.now()

@@ -1,7 +1,15 @@
 //! Patches as callers state them, and what became of each.
 
+use std::sync::Arc;
+
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::DocumentBuf;
+use jackdaw_script::Program;
+
+use crate::foresight::Foreseen;
+
+/// Longest time that a script may hold up the writer.
+pub(crate) const SCRIPT_NANOS_MAX: u64 = 1_000_000_000;
 
 /// A script with the values of its `args`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +18,18 @@ pub struct PatchScript {
     pub text: String,
     /// An object; `None` without parameters.
     pub parameters: Option<DocumentBuf>,
+}
+
+impl PatchScript {
+    /// The script inside of what surrounds it.
+    pub(crate) fn program(&self, context: &ScriptContext) -> Program {
+        let mut program = Program::patch(&self.text);
+        program.declarations.clone_from(&context.declarations);
+        if let Some(alias) = &context.alias {
+            program.parameters = vec![alias.clone()];
+        }
+        program
+    }
 }
 
 /// What is done to a document.
@@ -48,8 +68,11 @@ pub struct Patch {
     pub expected: Option<String>,
     /// A document that is not as expected is left alone, which is no failure.
     pub skips_mismatch: bool,
-    /// What is done.
-    pub work: PatchWork,
+    /// What is done; patches of many documents share it.
+    pub work: Arc<PatchWork>,
+    /// What that will leave, where it was worked out before. Used for a patch that expects and
+    /// tells nothing, if its document is still the same then.
+    pub foreseen: Option<Arc<Foreseen>>,
     /// Whether the outcome tells the document as the patch left it.
     pub tells_document: bool,
     /// Whether the outcome tells the document before, and what the script did.
@@ -67,12 +90,13 @@ impl Patch {
             id: id.to_owned(),
             expected: None,
             skips_mismatch: false,
-            work: PatchWork::Script {
+            work: Arc::new(PatchWork::Script {
                 script: PatchScript { text, parameters },
                 context: ScriptContext::default(),
                 if_missing: None,
                 create_if_missing: None,
-            },
+            }),
+            foreseen: None,
             tells_document: true,
             debug: false,
             tag: 0,

@@ -320,6 +320,45 @@ fn patches_by_query_are_refused_at_once_or_end_as_faulted() {
     assert_eq!(state["Result"]["Message"], message);
 }
 
+/// Batches are handed over before the ones in front of them are stored, unless one may be refused.
+#[test]
+fn nothing_is_patched_behind_a_script_that_failed() {
+    let (_server, mut connection) = start();
+    let commands: Vec<Value> = (0..600)
+        .map(|n| {
+            let document = json!({ "n": n, "@metadata": { "@collection": "Many" } });
+            json!({ "Type": "PUT", "Id": format!("many/{n:03}"), "Document": document })
+        })
+        .collect();
+    let stored = connection.post(
+        "/databases/db1/bulk_docs",
+        &json!({ "Commands": commands }).to_string(),
+    );
+    assert_eq!(stored.status, 201);
+    let target = "/databases/db1/queries";
+    let mut ask = |script: &str| {
+        let query = format!("from Many update {{ {script} }}");
+        let begun = send(
+            &mut connection,
+            target,
+            &json!({ "Query": { "Query": query } }),
+        );
+        let state = wait(&mut connection, &begun);
+        let patched = |n: usize| load(&mut connection, &format!("many/{n:03}"))["Seen"] == true;
+        (
+            state["Status"].clone(),
+            (0..600).map(patched).collect::<Vec<bool>>(),
+        )
+    };
+    let (status, patched) = ask("if (this.n == 300) { throw 'no' } this.Seen = true");
+    assert_eq!(status, "Faulted");
+    let first = patched.iter().position(|seen| !seen).unwrap();
+    assert!((1..=300).contains(&first), "{first}");
+    assert!(patched[first..].iter().all(|seen| !seen), "{patched:?}");
+    let (status, patched) = ask("this.Seen = true");
+    assert_eq!((status, patched), (json!("Completed"), vec![true; 600]));
+}
+
 #[test]
 fn scripts_count_and_read_values_of_compare_exchange() {
     let (_server, mut connection) = start();

@@ -270,6 +270,15 @@ impl<'w> Writer<'w> {
     /// Stores a document.
     pub(crate) fn put(&mut self, put: &Put<'_>) -> Result<(), WriteError> {
         let existing = self.find(put.folded)?;
+        self.put_over(put, existing)
+    }
+
+    /// [`Writer::put`] where it is known what is there.
+    pub(super) fn put_over(
+        &mut self,
+        put: &Put<'_>,
+        existing: Option<Existing>,
+    ) -> Result<(), WriteError> {
         self.check_expected(put.id, put.expected, existing, false)?;
         if let Some(existing) = existing
             && existing.head.collection != put.collection

@@ -9,11 +9,12 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 
 use jackdaw_base::lowercase::lowercase;
-use jackdaw_document::{Array, Builder, Document, DocumentBuf, Object, Parser, Value};
-use jackdaw_document::{METADATA, split_metadata, write_array, write_object};
+use jackdaw_document::{
+    Array, Builder, DocumentBuf, Object, Parser, Value, split_metadata, write_array,
+};
 use jackdaw_io::Vfs;
 use jackdaw_script::{
-    Argument, Assignments, Host, HostError, Machines, Output, Program, ScriptDocument, ScriptError,
+    Argument, Assignments, Host, HostError, Machines, Output, ScriptDocument, ScriptError,
     ScriptLimits, Wanted,
 };
 
@@ -23,15 +24,13 @@ use super::patch_series;
 use crate::command::{CommandResult, CounterAction, CounterOperation};
 use crate::error::WriteError;
 use crate::json_patch;
-use crate::metadata;
+use crate::left::Left;
 use crate::names::{EMPTY_COLLECTION, fold_id};
 use crate::patch::{
     Patch, PatchDebug, PatchOutcome, PatchScript, PatchStatus, PatchStored, PatchWork,
-    ScriptContext,
+    SCRIPT_NANOS_MAX, ScriptContext,
 };
 
-/// Longest time a script may hold up the writer.
-const SCRIPT_NANOS_MAX: u64 = 1_000_000_000;
 /// Scripts kept compiled; each takes about a third of a MiB.
 const SCRIPTS_KEPT: usize = 16;
 /// Documents a script may ask for, store or delete.
@@ -92,27 +91,6 @@ impl Taken {
     }
 }
 
-/// A document to be stored, as a patch left it.
-struct Left {
-    body: DocumentBuf,
-    metadata: Option<DocumentBuf>,
-}
-
-impl Left {
-    fn json(&self) -> Vec<u8> {
-        let mut json = Vec::new();
-        write_object(&mut json, |document| {
-            if let Value::Object(body) = self.body.root() {
-                document.fields(body);
-            }
-            if let Some(metadata) = &self.metadata {
-                document.value(METADATA, metadata.root());
-            }
-        });
-        json
-    }
-}
-
 /// Carries out `patch`.
 pub(crate) fn patch(
     writer: &mut Writer<'_>,
@@ -120,6 +98,9 @@ pub(crate) fn patch(
     clock: &dyn Vfs,
 ) -> Result<PatchOutcome, WriteError> {
     let folded = fold_id(&patch.id)?;
+    if let Some(outcome) = take_foreseen(writer, patch, &folded)? {
+        return Ok(outcome);
+    }
     let taken = writer.take(&folded)?;
     if let Some(outcome) = check_expected(patch, taken.as_ref())? {
         return Ok(outcome);
@@ -131,7 +112,7 @@ pub(crate) fn patch(
         original: taken.as_ref().filter(|_| patch.debug).map(Taken::json),
         ..PatchDebug::default()
     };
-    let left = match (&patch.work, &taken) {
+    let left = match (&*patch.work, &taken) {
         (
             PatchWork::Script {
                 script, context, ..
@@ -186,6 +167,47 @@ pub(crate) fn patch(
     Ok(outcome)
 }
 
+/// Stores what was foreseen of a patch, if its document is still the one that was looked at.
+fn take_foreseen(
+    writer: &mut Writer<'_>,
+    patch: &Patch,
+    folded: &str,
+) -> Result<Option<PatchOutcome>, WriteError> {
+    let is_plain = patch.expected.is_none() && !patch.tells_document && !patch.debug;
+    let Some(foreseen) = patch.foreseen.as_ref().filter(|_| is_plain) else {
+        return Ok(None);
+    };
+    let existing = writer.find(folded)?.filter(|existing| {
+        existing.head.etag == foreseen.etag && !writer.is_touched(existing.number)
+    });
+    let Some(existing) = existing else {
+        return Ok(None);
+    };
+    let Some(left) = &foreseen.left else {
+        return Ok(Some(outcome_of(patch, PatchStatus::NotModified)));
+    };
+    let put = Put {
+        id: &patch.id,
+        folded,
+        collection: existing.head.collection,
+        metadata_len: left.metadata_len,
+        content: &left.bytes,
+        expected: None,
+        keeps_revision: false,
+    };
+    writer.without_results(|writer| writer.put_over(&put, Some(existing)))?;
+    let etag = writer.state.last_etag;
+    Ok(Some(PatchOutcome {
+        stored: Some(PatchStored {
+            change_vector: writer.id.change_vector(etag),
+            etag,
+            collection: writer.collection_name(put.collection)?,
+            last_modified: writer.now,
+        }),
+        ..outcome_of(patch, PatchStatus::Patched)
+    }))
+}
+
 /// Stores what a patch left, unless it is what was there. `touches` says that the names of what the
 /// document has beside it changed, for which it is written again at the end of the operation.
 fn store(
@@ -200,8 +222,7 @@ fn store(
         return Ok(outcome_of(patch, PatchStatus::DocumentDoesNotExist));
     };
     let json = patch.tells_document.then(|| left.json());
-    let is_same = taken.is_some_and(|taken| is_same(taken, &left));
-    if is_same {
+    if taken.is_some_and(|taken| left.is_still(&taken.script_document())) {
         let status = match touches {
             true => PatchStatus::Patched,
             false => PatchStatus::NotModified,
@@ -238,28 +259,6 @@ fn outcome_of(patch: &Patch, status: PatchStatus) -> PatchOutcome {
         debug: None,
         tag: patch.tag,
     }
-}
-
-/// Whether a document is byte for byte what it was, but for what the database itself says.
-fn is_same(taken: &Taken, left: &Left) -> bool {
-    let collection = left.metadata.as_ref().and_then(|metadata| {
-        let name = metadata.root().get("@collection");
-        name.and_then(|name| name.as_str().map(str::to_owned))
-    });
-    let stored = |metadata: Option<&DocumentBuf>| {
-        let mut bytes = Vec::new();
-        if let Some(object) = metadata.and_then(|metadata| metadata.root().as_object()) {
-            metadata::push_stored(object, &mut Builder::new(), &mut bytes);
-        }
-        // Equal metadata may be laid out in several ways.
-        match bytes.is_empty() {
-            true => String::new(),
-            false => Document::trusted(&bytes).root().to_json(),
-        }
-    };
-    left.body.root().is_written_as(taken.body.root())
-        && collection.as_deref() == taken.named_collection()
-        && stored(left.metadata.as_ref()) == stored(taken.metadata.as_ref())
 }
 
 fn check_expected(
@@ -305,11 +304,7 @@ fn run(
     taken: &Taken,
     debug: &mut PatchDebug,
 ) -> Result<Left, WriteError> {
-    let mut program = Program::patch(&script.text);
-    program.declarations.clone_from(&context.declarations);
-    if let Some(alias) = &context.alias {
-        program.parameters = vec![alias.clone()];
-    }
+    let program = script.program(context);
     let parameters = script.parameters.as_ref();
     let parameters = parameters.map(|parameters| parameters.root());
     let document = taken.script_document();
@@ -615,22 +610,13 @@ impl Writer<'_> {
         left: &Left,
         expected: Option<&str>,
     ) -> Result<(), WriteError> {
-        let object = left.metadata.as_ref();
-        let object = object.and_then(|metadata| metadata.root().as_object());
-        let collection = metadata::collection(id, object)?;
-        let collection = self.collection(&collection)?;
-        let mut content = Vec::new();
-        if let Some(object) = object {
-            metadata::push_stored(object, &mut Builder::new(), &mut content);
-        }
-        let metadata_len = u32::try_from(content.len()).expect("documents are shorter than 1 GiB");
-        content.extend_from_slice(left.body.as_bytes());
+        let content = left.content(id)?;
         let put = Put {
             id,
             folded,
-            collection,
-            metadata_len,
-            content: &content,
+            collection: self.collection(&content.collection)?,
+            metadata_len: content.metadata_len,
+            content: &content.bytes,
             expected,
             keeps_revision: false,
         };

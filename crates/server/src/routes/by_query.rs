@@ -7,11 +7,12 @@
 //!
 //! Used by `delete_by_query` and `patch_by_query`.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use jackdaw_database::{
-    BoxError, Command, CommandResult, Database, QueryRequest, RowSink, StoredDocument,
+    BoxError, Command, CommandResult, Database, QueryRequest, RowSink, StoredDocument, WriteError,
 };
 use jackdaw_query::syntax::Query;
 use serde_json::json;
@@ -109,30 +110,90 @@ pub(super) fn find(
     Ok(ids.0)
 }
 
-/// Carries out a command for each id, at most `batch_documents` in a transaction, and hands every
-/// result to `note`; `false` when the operation was cancelled.
+/// Changes of one transaction.
+pub(super) struct Changes {
+    pub(super) commands: Vec<Command>,
+    /// Whether none of them can be refused: the next batch need not wait for the outcome.
+    pub(super) is_sure: bool,
+}
+
+/// Carries out the changes that `changes` makes of the ids, at most `batch_documents` of them in a
+/// transaction, and hands every result to `note`; `false` when the operation was cancelled.
+///
+/// A batch is made while the one before is stored. It is handed over when that is stored, or at
+/// once if neither can be refused; so nothing is changed behind what was refused.
 pub(super) fn change_each(
     database: &Database,
     ids: &[String],
     batch_documents: usize,
     options: Options,
     progress: &Progress,
-    command: impl Fn(&str) -> Command,
+    mut changes: impl FnMut(&[String]) -> Changes,
     mut note: impl FnMut(CommandResult),
 ) -> Result<bool, WireError> {
     let batch_len = options.batch_len(batch_documents);
+    let mut under_way = UnderWay::default();
+    let mut done = 0;
+    let mut settle = |under_way: &mut UnderWay, left: usize| -> Result<(), WireError> {
+        while under_way.0.len() > left {
+            let results = under_way.next()?;
+            done += results.len();
+            results.into_iter().for_each(&mut note);
+            progress.report(done, ids.len());
+        }
+        Ok(())
+    };
+    let mut was_sure = true;
     for (slot, batch) in ids.chunks(batch_len).enumerate() {
         if progress.is_cancelled() {
+            settle(&mut under_way, 0)?;
             return Ok(false);
         }
-        progress.report(slot * batch_len, ids.len());
-        let commands = batch.iter().map(|id| command(id));
-        let results = database.batch(commands.collect());
-        let results = results.map_err(|error| failure::write(&error))?;
-        results.into_iter().for_each(&mut note);
+        let Changes { commands, is_sure } = changes(batch);
+        let ahead = if is_sure && was_sure {
+            BATCHES_AHEAD
+        } else {
+            0
+        };
+        settle(&mut under_way, ahead)?;
+        under_way.submit(database, commands);
+        was_sure = is_sure;
         pace(options, slot, batch_len, ids.len());
     }
+    settle(&mut under_way, 0)?;
     Ok(true)
+}
+
+/// Batches that may be on their way when another is handed over.
+const BATCHES_AHEAD: usize = 1;
+
+/// Outcomes of batches that are being stored, in their order.
+#[derive(Default)]
+struct UnderWay(VecDeque<mpsc::Receiver<Result<Vec<CommandResult>, WriteError>>>);
+
+impl UnderWay {
+    fn submit(&mut self, database: &Database, commands: Vec<Command>) {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        database.submit_batch(commands, move |outcome| {
+            // Nobody waits for it when a batch before was refused.
+            drop(sender.send(outcome));
+        });
+        self.0.push_back(receiver);
+    }
+
+    /// Waits for the first.
+    fn next(&mut self) -> Result<Vec<CommandResult>, WireError> {
+        let Some(receiver) = self.0.pop_front() else {
+            return Ok(Vec::new());
+        };
+        match receiver.recv() {
+            Ok(outcome) => outcome.map_err(|error| failure::write(&error)),
+            Err(_) => Err(WireError::new(
+                kind::UNEXPECTED,
+                "The outcome of a batch was lost: whether it was stored is not known.",
+            )),
+        }
+    }
 }
 
 /// Waits after a batch as long as the rate asks for.

@@ -4,7 +4,9 @@ use jackdaw_database::{Command, CommandResult, Database, QueryError};
 use jackdaw_query::syntax;
 
 use super::asked::Asked;
-use super::by_query::{Done, Options, change_each, find, finish, refuse_filter, refuse_snapshot};
+use super::by_query::{
+    Changes, Done, Options, change_each, find, finish, refuse_filter, refuse_snapshot,
+};
 use super::failure;
 use super::operations::{Detail, Progress};
 use crate::http::{Call, Outcome};
@@ -36,9 +38,13 @@ fn delete(
     progress: &Progress,
 ) -> Result<Option<Done>, WireError> {
     let ids = find(database, asked, false)?;
-    let command = |id: &str| Command::Delete {
-        id: id.to_owned(),
+    let delete = |id: &String| Command::Delete {
+        id: id.clone(),
         expected: None,
+    };
+    let changes = |ids: &[String]| Changes {
+        commands: ids.iter().map(delete).collect(),
+        is_sure: true,
     };
     let mut total = 0;
     let mut details = Vec::new();
@@ -56,7 +62,7 @@ fn delete(
         BATCH_DOCUMENTS,
         options,
         progress,
-        command,
+        changes,
         note,
     )?;
     Ok(is_done.then_some((total, details)))

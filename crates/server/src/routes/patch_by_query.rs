@@ -1,13 +1,17 @@
 //! `PATCH /databases/*/queries`: runs a script over whatever a query finds, as an operation.
 
+use std::sync::Arc;
+
 use jackdaw_database::{
-    Command, CommandResult, Database, Patch, PatchScript, PatchStatus, PatchWork, QueryError,
-    ScriptContext,
+    Command, CommandResult, Database, Foresight, Patch, PatchScript, PatchStatus, PatchWork,
+    QueryError, ScriptContext,
 };
 use jackdaw_query::syntax::{self, Query};
 
 use super::asked::Asked;
-use super::by_query::{Done, Options, change_each, find, finish, refuse_filter, refuse_snapshot};
+use super::by_query::{
+    Changes, Done, Options, change_each, find, finish, refuse_filter, refuse_snapshot,
+};
 use super::operations::{Detail, Progress};
 use super::{failure, input, patches};
 use crate::http::{Call, Outcome};
@@ -46,13 +50,29 @@ fn patch(
     progress: &Progress,
 ) -> Result<Option<Done>, WireError> {
     let ids = find(database, asked, true)?;
-    let work = work_of(asked, query);
-    let command = |id: &str| {
-        Command::Patch(Box::new(Patch {
-            work: work.clone(),
-            tells_document: false,
-            ..Patch::script(id, "", None)
-        }))
+    let work = Arc::new(work_of(asked, query));
+    let mut foresight = Foresight::new(&work);
+    let changes = |ids: &[String]| {
+        let seen = foresight.as_mut();
+        let seen = seen.map_or_else(Vec::new, |foresight| foresight.see(database, ids));
+        let is_sure = seen.len() == ids.len() && seen.iter().all(Option::is_some);
+        let mut seen = seen.into_iter();
+        let command = |id: &String| {
+            Command::Patch(Box::new(Patch {
+                id: id.clone(),
+                expected: None,
+                skips_mismatch: false,
+                work: work.clone(),
+                foreseen: seen.next().flatten().map(Arc::new),
+                tells_document: false,
+                debug: false,
+                tag: 0,
+            }))
+        };
+        Changes {
+            commands: ids.iter().map(command).collect(),
+            is_sure,
+        }
     };
     let mut details = Vec::new();
     let note = |result| {
@@ -66,7 +86,7 @@ fn patch(
         BATCH_DOCUMENTS,
         options,
         progress,
-        command,
+        changes,
         note,
     )?;
     Ok(is_done.then_some((ids.len(), details)))

@@ -170,7 +170,8 @@ fn addressed(call: &Call, work: PatchWork) -> Result<Patch, WireError> {
         id: id.into_owned(),
         expected: call.unquoted(&IF_MATCH).map(str::to_owned),
         skips_mismatch: query.flag("skipPatchIfChangeVectorMismatch"),
-        work,
+        work: Arc::new(work),
+        foreseen: None,
         tells_document: true,
         debug: query.flag("debug"),
         tag: tag::SCRIPT,
@@ -244,10 +245,10 @@ pub(super) fn read_commands(
         }
         _ => return Ok(None),
     };
-    Ok(Some(vec![command_of(command, work, tag)?]))
+    Ok(Some(vec![command_of(command, Arc::new(work), tag)?]))
 }
 
-fn command_of(object: Object<'_>, work: PatchWork, tag: u32) -> Result<Command, WireError> {
+fn command_of(object: Object<'_>, work: Arc<PatchWork>, tag: u32) -> Result<Command, WireError> {
     let id = input::text(object, "Id")?.unwrap_or("");
     failure::check_id(id)?;
     Ok(Command::Patch(Box::new(Patch {
@@ -255,6 +256,7 @@ fn command_of(object: Object<'_>, work: PatchWork, tag: u32) -> Result<Command, 
         expected: input::text(object, "ChangeVector")?.map(str::to_owned),
         skips_mismatch: false,
         work,
+        foreseen: None,
         tells_document: true,
         debug: false,
         tag,
@@ -262,7 +264,7 @@ fn command_of(object: Object<'_>, work: PatchWork, tag: u32) -> Result<Command, 
 }
 
 fn read_many(command: Object<'_>, spare: &mut Parser) -> Result<Vec<Command>, WireError> {
-    let work = read_work(command, spare)?;
+    let work = Arc::new(read_work(command, spare)?);
     let ids = command.get("Ids").and_then(|ids| ids.as_array());
     let ids = ids.ok_or_else(|| invalid("Missing 'Ids' property on 'BatchPATCH'"))?;
     let mut commands = Vec::with_capacity(ids.len());
