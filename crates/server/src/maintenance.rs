@@ -145,12 +145,8 @@ mod tests {
         Arc::new(DatabaseSet::open(vfs, Path::new("/data"), options).unwrap())
     }
 
-    fn shared(set: &Arc<DatabaseSet>) -> (watch::Sender<bool>, Shared) {
-        let address = ([127, 0, 0, 1], 0).into();
-        let (stop, stopping) = watch::channel(false);
-        let config = ServerConfig::default();
-        let shared = Shared::new(config, address, address, stopping, set.clone()).unwrap();
-        (stop, shared)
+    fn shared(set: &Arc<DatabaseSet>) -> (watch::Sender<bool>, Arc<Shared>) {
+        Shared::unbound(ServerConfig::default(), set.clone())
     }
 
     #[test]

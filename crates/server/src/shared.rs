@@ -122,6 +122,21 @@ impl Shared {
     }
 }
 
+#[cfg(test)]
+impl Shared {
+    /// Of a server that listens nowhere, for tests of its parts. It stops when the sender is
+    /// dropped or told so.
+    pub(crate) fn unbound(
+        config: ServerConfig,
+        databases: Arc<DatabaseSet>,
+    ) -> (watch::Sender<bool>, Arc<Shared>) {
+        let address = ([127, 0, 0, 1], 0).into();
+        let (stop, stopping) = watch::channel(false);
+        let shared = Shared::new(config, address, address, stopping, databases);
+        (stop, Arc::new(shared.expect("the configuration is whole")))
+    }
+}
+
 /// The names of the configuration and of the certificate.
 fn guard_of(config: &ServerConfig, tls: Option<&Tls>) -> Guard {
     let of_certificate = tls.map(Tls::hosts).unwrap_or_default();

@@ -333,14 +333,11 @@ impl Lease {
         database: Option<String>,
     ) -> Option<Lease> {
         let secured = shared.gate.as_secured()?;
-        let token = bearer(headers);
-        let held = token.and_then(|token| secured.tokens.hold(token, Instant::now()));
-        // Of all headers only the token matters.
-        let token = headers.get(AUTHORIZATION).cloned();
-        let headers = token
-            .map(|token| (AUTHORIZATION, token))
-            .into_iter()
-            .collect();
+        let held = bearer(headers).and_then(|token| secured.tokens.hold(token, Instant::now()));
+        // Of all headers only the one with the token matters.
+        let authorization = headers.get(AUTHORIZATION).cloned();
+        let headers = authorization.map(|value| (AUTHORIZATION, value));
+        let headers = headers.into_iter().collect();
         Some(Lease {
             shared: shared.clone(),
             caller,

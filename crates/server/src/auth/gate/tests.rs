@@ -101,14 +101,11 @@ fn a_stream_keeps_the_token_that_opened_it_in_use() {
     let place = Place::new("stream");
     let (vfs, options) = (MemoryVfs::new(), DatabaseOptions::default());
     let set = DatabaseSet::open(vfs, Path::new("/data"), options).unwrap();
-    let address = ([127, 0, 0, 1], 0).into();
     let config = ServerConfig {
         security: Some(place.directory.clone()),
         ..ServerConfig::default()
     };
-    let (_stop, stopping) = watch::channel(false);
-    let shared = Shared::new(config, address, address, stopping, Arc::new(set)).unwrap();
-    let shared = Arc::new(shared);
+    let (_stop, shared) = Shared::unbound(config, Arc::new(set));
     let tokens = &shared.gate.as_secured().unwrap().tokens;
     let principal = Arc::new(Principal::new("job", Clearance::Operator, []));
     let start = Instant::now();
@@ -119,7 +116,14 @@ fn a_stream_keeps_the_token_that_opened_it_in_use() {
         clearance: Clearance::Operator,
         access: Access::NoDatabase,
     };
-    let lease = Lease::new(&shared, Caller::unproven(address), &headers, needs, None).unwrap();
+    let lease = Lease::new(
+        &shared,
+        Caller::unproven(shared.address),
+        &headers,
+        needs,
+        None,
+    )
+    .unwrap();
     let late = start + 2 * granted.idle;
     let ended = lease.ended();
     assert_eq!(tokens.sweep(late, |_| Some(principal.clone())), 0);
