@@ -1,5 +1,6 @@
 """That the comparison can fail: each test changes one thing that must be found, or one that must not matter."""
 
+import dataclasses
 import unittest
 
 import compare
@@ -34,6 +35,14 @@ class Comparison(unittest.TestCase):
 
     def test_another_status_is_found(self):
         self.assertEqual(places(status=201), ["status 200 -> 201"])
+
+    def test_a_mistake_with_400_instead_of_500_is_one_difference_and_its_body_is_compared(self):
+        recorded = dataclasses.replace(RECORDED, status=500)
+        body = OTHERS.replace('"Ann"', '"ann"')
+        found = compare.differences(recorded, 400, HEADERS, body)
+        self.assertEqual([one.place for one in found], ["status 500 -> 400", "value $.Results[].Name"])
+        found = compare.differences(recorded, 503, HEADERS, body)
+        self.assertEqual([one.place for one in found], ["status 500 -> 503"])
 
     def test_a_missing_header_and_another_form_of_it_are_found(self):
         kind = {"content-type": HEADERS["content-type"]}

@@ -21,6 +21,7 @@ use jackdaw_storage::{
 };
 
 use crate::attachment::{AttachmentUpload, UPLOAD_PREFIX, UploadName};
+use crate::chain::Chain;
 use crate::changes::{Change, Counters, Describing, Hub, Listener, Target};
 use crate::command::{Command, CommandResult};
 use crate::directory::Directory;
@@ -380,6 +381,35 @@ impl Database {
             }
             Err(error) => done(Err(error)),
         }
+    }
+
+    /// [`Database::submit_batch`] behind other batches of a chain: [`WriteError::EarlierBatch`]
+    /// where one of them failed.
+    pub fn submit_batch_in(
+        &self,
+        chain: &Chain,
+        commands: Vec<Command>,
+        done: impl FnOnce(Result<Vec<CommandResult>, WriteError>) + Send + 'static,
+    ) {
+        let (chain, noting) = (chain.clone(), chain.clone());
+        let prepared = match self.prepare(commands) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let outcome = Err(error);
+                noting.note(&outcome);
+                return done(outcome);
+            }
+        };
+        self.submit_operation(
+            move |transaction, core| {
+                let applied = chain.carry_out(|| apply(transaction, core, &prepared, true))?;
+                Ok(((), applied))
+            },
+            move |outcome| {
+                noting.note(&outcome);
+                done(outcome.map(|((), applied)| applied.results));
+            },
+        );
     }
 
     /// [`Database::submit_batch`] for changes that were prepared already.
@@ -753,8 +783,7 @@ impl Database {
 
 /// Waits for the answer of an operation.
 fn received<T>(receiver: &mpsc::Receiver<Result<T, WriteError>>) -> Result<T, WriteError> {
-    let lost = || Err(WriteError::Unknown(StorageError::Poisoned));
-    receiver.recv().unwrap_or_else(|_| lost())
+    receiver.recv().unwrap_or_else(|_| Err(WriteError::lost()))
 }
 
 /// Makes the trees of a new database; changes nothing in one that is there.

@@ -219,8 +219,8 @@ pub enum WriteError {
         /// The limit.
         max_bytes: usize,
     },
-    /// An earlier batch of the same import failed.
-    #[error("an earlier batch of this import was not stored, so this one was not either")]
+    /// An earlier batch of the same import or operation failed.
+    #[error("an earlier batch was not stored, so this one was not either")]
     EarlierBatch,
     /// There is no such subscription.
     #[error("there is no subscription with {0}")]
@@ -273,6 +273,14 @@ fn vector(vector: Option<&str>) -> String {
         None => "no change vector (it does not exist)".to_owned(),
         Some("") => "an empty change vector (it must not exist)".to_owned(),
         Some(text) => format!("change vector {text}"),
+    }
+}
+
+impl WriteError {
+    /// Of an operation whose answer never came.
+    #[must_use]
+    pub fn lost() -> WriteError {
+        WriteError::Unknown(StorageError::Poisoned)
     }
 }
 

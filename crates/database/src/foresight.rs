@@ -5,8 +5,9 @@
 //! What it saw goes along with each [`Patch`](crate::Patch). The transaction takes it if the
 //! document is still the one that was read, by its etag, and runs the script itself if not.
 //!
-//! Invariant: what is foreseen depends on the document alone. A script that asks for anything else
-//! (`load`, `put`, counters) is not run here again, nor is what it does foreseen.
+//! Invariant: what is foreseen depends on the document alone, and on the moment and on chance where
+//! the script looks at these. A script that asks for anything else (`load`, `put`, counters) is not
+//! run here again, nor is what it does foreseen.
 
 use jackdaw_document::{Array, DocumentBuf, Value};
 use jackdaw_io::Vfs;
@@ -22,13 +23,16 @@ use crate::names::EMPTY_COLLECTION;
 use crate::patch::{PatchWork, SCRIPT_NANOS_MAX};
 use crate::snapshot::{DocumentRow, Snapshot};
 
+/// Bytes of documents that one call foresees, and the last one beside them.
+const BYTES_MAX: usize = 4 << 20;
+
 /// Runs one script over documents before they are patched. See the file head.
 pub struct Foresight {
     program: Program,
     parameters: Option<DocumentBuf>,
     machines: Machines,
-    /// The script asked for nothing but its document so far.
-    is_alone: bool,
+    /// Whether the script is run no more: it asked for more than its document, or it failed.
+    has_given_up: bool,
 }
 
 /// What a script will leave of one document.
@@ -60,12 +64,14 @@ impl Foresight {
             program: script.program(context),
             parameters: script.parameters.clone(),
             machines: Machines::new(ScriptLimits::default(), 1),
-            is_alone: true,
+            has_given_up: false,
         })
     }
 
-    /// What will be left of each document; `None` where that has to be found out in the
-    /// transaction: documents that are not there, scripts that fail, whatever cannot be read.
+    /// What will be left of each document, in the time that the script takes; `None` where that
+    /// has to be found out in the transaction: documents that are not there, all from the first
+    /// for which the script fails or asks for more, whatever cannot be read, and what comes after
+    /// 4 MiB of what is left.
     pub fn see(&mut self, database: &Database, ids: &[String]) -> Vec<Option<Foreseen>> {
         let nothing = || ids.iter().map(|_| None).collect();
         let Ok(snapshot) = database.read() else {
@@ -74,7 +80,11 @@ impl Foresight {
         let clock = database.clock();
         let program = std::mem::take(&mut self.program);
         let simple = Assignments::read(&program);
+        let mut bytes_left = BYTES_MAX;
         let seen = ids.iter().map(|id| {
+            if bytes_left == 0 {
+                return None;
+            }
             let row = row(&snapshot, id)?;
             let parameters = self.parameters.as_ref();
             let parameters = parameters.map(|parameters| parameters.root());
@@ -83,7 +93,10 @@ impl Foresight {
                 Some(output) => output,
                 None => self.run(&program, &row, clock)?,
             };
-            foreseen(&row, output)
+            let foreseen = foreseen(&row, output)?;
+            let taken = foreseen.left.as_ref().map_or(0, |left| left.bytes.len());
+            bytes_left = bytes_left.saturating_sub(taken);
+            Some(foreseen)
         });
         let seen = seen.collect();
         drop(simple);
@@ -93,7 +106,7 @@ impl Foresight {
 
     /// Runs the script in a realm of its own.
     fn run(&mut self, program: &Program, row: &DocumentRow<'_>, clock: &dyn Vfs) -> Option<Output> {
-        if !self.is_alone {
+        if self.has_given_up {
             return None;
         }
         let (change_vector, last_modified) = (row.change_vector(), row.last_modified().to_string());
@@ -113,14 +126,16 @@ impl Foresight {
         let outcome = self.machines.with(program, |machine| {
             machine.run(&mut host, &arguments, parameters, Wanted::Document)
         });
-        self.is_alone = !host.was_asked;
-        outcome.ok().filter(|_| self.is_alone)
+        // A script that fails is known to when the transaction comes to it.
+        self.has_given_up = host.was_asked || outcome.is_err();
+        outcome.ok().filter(|_| !self.has_given_up)
     }
 }
 
 /// The document of that id in that very spelling.
 fn row<'s>(snapshot: &'s Snapshot, id: &str) -> Option<DocumentRow<'s>> {
-    let row = snapshot.get(id).ok().flatten();
+    let number = snapshot.number(id).ok().flatten()?;
+    let row = snapshot.load(number).ok().flatten();
     row.filter(|row| row.id() == id)
 }
 
@@ -140,7 +155,7 @@ fn given<'s>(row: &DocumentRow<'s>) -> ScriptDocument<'s> {
     }
 }
 
-/// `None` for what the transaction would refuse.
+/// `None` for a document that would have to change its collection, which is refused.
 fn foreseen(row: &DocumentRow<'_>, output: Output) -> Option<Foreseen> {
     let left = Left {
         body: output.value,

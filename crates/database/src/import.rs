@@ -10,9 +10,9 @@
 //! - Storing the same documents again gives the same content: an import may go on from its marker
 //!   after any end of the process.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
+use crate::chain::Chain;
 use crate::database::Database;
 use crate::error::WriteError;
 use crate::prepared::Prepared;
@@ -45,7 +45,7 @@ pub struct Importer {
     receiver: mpsc::Receiver<Outcome>,
     in_flight: usize,
     spare: Vec<Prepared>,
-    has_failed: Arc<AtomicBool>,
+    chain: Chain,
     failure: Option<WriteError>,
     totals: ImportTotals,
     unreleased_bytes: usize,
@@ -62,7 +62,7 @@ impl Importer {
             receiver,
             in_flight: 0,
             spare: Vec::new(),
-            has_failed: Arc::default(),
+            chain: Chain::default(),
             failure: None,
             totals: ImportTotals::default(),
             unreleased_bytes: 0,
@@ -91,30 +91,24 @@ impl Importer {
         self.check()?;
         batch.check_len()?;
         let marker = marker.map(|(name, bytes)| (name.to_owned(), bytes.to_owned()));
-        let has_failed = Arc::clone(&self.has_failed);
-        let failing = Arc::clone(&self.has_failed);
+        let (chain, noting) = (self.chain.clone(), self.chain.clone());
         let sender = self.sender.clone();
         self.in_flight += 1;
         self.database.submit_operation(
             move |transaction, core| {
-                // Whatever ends this early, a panic included, leaves the flag raised for those that
-                // come later in the same transaction.
-                if has_failed.swap(true, Ordering::AcqRel) {
-                    return Err(WriteError::EarlierBatch);
-                }
-                let applied = apply(transaction, core, &batch, false)?;
-                if let Some((name, bytes)) = marker {
-                    transaction
-                        .tree_mut(MARKERS)?
-                        .put(name.as_bytes(), &bytes)?;
-                }
-                has_failed.store(false, Ordering::Release);
+                let applied = chain.carry_out(|| {
+                    let applied = apply(transaction, core, &batch, false)?;
+                    if let Some((name, bytes)) = marker {
+                        transaction
+                            .tree_mut(MARKERS)?
+                            .put(name.as_bytes(), &bytes)?;
+                    }
+                    Ok(applied)
+                })?;
                 Ok((batch, applied))
             },
             move |outcome| {
-                if outcome.is_err() {
-                    failing.store(true, Ordering::Release);
-                }
+                noting.note(&outcome);
                 let _ = sender.send(outcome);
             },
         );

@@ -1,4 +1,6 @@
 //! A document as a script or other patch left it: is it what it was, and what is stored of it.
+//!
+//! Used by `store::patch` inside the transaction and by `foresight` before it.
 
 use jackdaw_document::{Builder, Document, DocumentBuf, METADATA, Value, write_object};
 use jackdaw_script::ScriptDocument;

@@ -14,6 +14,7 @@
 mod administration;
 mod attachment;
 mod backup;
+mod chain;
 mod changes;
 mod command;
 mod database;
@@ -49,6 +50,7 @@ mod verify;
 pub use administration::{ErrorsByName, IndexKinds, Named, UnknownIndex};
 pub use attachment::{AttachmentContent, AttachmentInfo, AttachmentUpload, UploadName};
 pub use backup::{BackupKind, SetBackupReport, SetProgress, restore_set};
+pub use chain::Chain;
 pub use changes::{
     BesideChange, Change, Counters, Describing, DocumentChange, IndexNews, Listener,
 };
@@ -76,7 +78,7 @@ pub use jackdaw_query::{
     QueryError, RowBuffer, RowSink, Scope, StoredDocument,
 };
 pub use jackdaw_storage::{
-    MeterReport, NamedSnapshot, SnapshotError, Statistics as StorageStatistics,
+    BackupError, MeterReport, NamedSnapshot, SnapshotError, Statistics as StorageStatistics,
 };
 pub use names::{COLLECTION_BYTES_MAX, DATABASE_NAME_BYTES_MAX, EMPTY_COLLECTION, ID_BYTES_MAX};
 pub use patch::{

@@ -328,10 +328,10 @@ fn named_index(indexes: &Indexes, source: &SourceName) -> Result<Option<Arc<Inde
         Some(_) if index.definition().as_auto().is_some() => {
             Err(QueryError::IndexMissing(name.clone()))
         }
-        Some(why) => Err(QueryError::Operation(format!(
-            "Index '{name}' cannot answer, because it stopped: {why}. Correct its definition, or \
-             reset it."
-        ))),
+        Some(why) => Err(QueryError::IndexStopped {
+            name: name.clone(),
+            why,
+        }),
     }
 }
 

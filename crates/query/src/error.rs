@@ -39,6 +39,17 @@ pub enum QueryError {
     /// The named index does not exist.
     #[error("There is no index named '{0}'. Query the collection instead: from Orders where ...")]
     IndexMissing(String),
+    /// The named index is there and stopped for good.
+    #[error(
+        "Index '{name}' cannot answer, because it stopped: {why}. Correct its definition, or reset \
+         it."
+    )]
+    IndexStopped {
+        /// Its name.
+        name: String,
+        /// What it could not do.
+        why: String,
+    },
     /// The interrupt flag was raised.
     #[error("The query was stopped: it took longer than it may, or nobody waits for it.")]
     Stopped,

@@ -71,7 +71,8 @@ pub struct ServerConfig {
     /// Largest request body in bytes, before and after decompression. Beyond it: 413.
     pub body_bytes_max: usize,
     /// Bytes of request bodies that are in memory at a time, small ones left out. Those that need
-    /// more wait.
+    /// more wait. As many bytes again are shared out to pieces of long answers, which get smaller
+    /// where there are many.
     pub bodies_bytes_max: usize,
     /// How long a body waits for memory. Beyond it: 503.
     pub bodies_wait_max: Duration,

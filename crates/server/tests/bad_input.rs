@@ -31,6 +31,7 @@ fn alive(connection: &mut Connection) {
 #[test]
 fn mistakes_of_callers_are_bad_requests() {
     let (_running, mut connection) = start_with_database();
+    connection.put(&format!("{DOCS}?id=there"), "{}");
     let query = "/databases/db1/queries";
     for (method, path, body, kind) in [
         (
@@ -73,7 +74,7 @@ fn mistakes_of_callers_are_bad_requests() {
         ),
         (
             "PATCH",
-            "/databases/db1/docs?id=a",
+            "/databases/db1/docs?id=there",
             "{\"Patch\":{\"Script\":\"(\"}}",
             "JavaScriptParseException",
         ),

@@ -121,6 +121,30 @@ fn documents_are_told_by_collection_until_nobody_watches() {
     assert_eq!(watcher.next()["Value"]["Id"], "users/2");
 }
 
+/// How long a test may take between opening a socket and its first command to show that what
+/// happened between is told: well within the server's patience.
+const HASTE_MAX: Duration = Duration::from_millis(100);
+
+#[test]
+fn what_happens_before_the_first_command_is_told_after_it() {
+    let (server, mut connection) = start_with_database();
+    for attempt in 0..100 {
+        let id = format!("users/{attempt}");
+        let opened = Instant::now();
+        let mut watcher = Watcher::open(&server, "/databases/db1/changes");
+        connection.put(&format!("/databases/db1/docs?id={id}"), "{}");
+        watcher.send(&json!({ "CommandId": 1, "Command": "watch-doc", "Param": id }));
+        let was_quick = opened.elapsed() < HASTE_MAX;
+        assert_eq!(watcher.next()["TopologyChange"], true);
+        assert_eq!(watcher.next()["Type"], "Confirm");
+        if was_quick {
+            assert_eq!(watcher.next()["Value"]["Id"], json!(id));
+            return;
+        }
+    }
+    panic!("this machine is too busy for the test");
+}
+
 #[test]
 fn a_document_that_changes_again_at_once_is_told_each_time() {
     let (server, mut connection) = start_with_database();

@@ -322,7 +322,7 @@ fn patches_by_query_are_refused_at_once_or_end_as_faulted() {
 
 /// Batches are handed over before the ones in front of them are stored, unless one may be refused.
 #[test]
-fn nothing_is_patched_behind_a_script_that_failed() {
+fn nothing_is_patched_behind_what_failed() {
     let (_server, mut connection) = start();
     let commands: Vec<Value> = (0..600)
         .map(|n| {
@@ -350,11 +350,15 @@ fn nothing_is_patched_behind_a_script_that_failed() {
             (0..600).map(patched).collect::<Vec<bool>>(),
         )
     };
-    let (status, patched) = ask("if (this.n == 300) { throw 'no' } this.Seen = true");
-    assert_eq!(status, "Faulted");
-    let first = patched.iter().position(|seen| !seen).unwrap();
-    assert!((1..=300).contains(&first), "{first}");
-    assert!(patched[first..].iter().all(|seen| !seen), "{patched:?}");
+    for failing in ["throw 'no'", "this['@metadata']['@expires'] = 'never'"] {
+        let (status, patched) = ask(&format!(
+            "if (this.n == 300) {{ {failing} }} this.Seen = true"
+        ));
+        assert_eq!(status, "Faulted");
+        let first = patched.iter().position(|seen| !seen).unwrap();
+        assert!((1..=300).contains(&first), "{first}");
+        assert!(patched[first..].iter().all(|seen| !seen), "{patched:?}");
+    }
     let (status, patched) = ask("this.Seen = true");
     assert_eq!((status, patched), (json!("Completed"), vec![true; 600]));
 }

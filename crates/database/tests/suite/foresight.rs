@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use jackdaw_database::{
-    Command, CommandResult, Database, Foresight, Patch, PatchScript, PatchStatus, PatchWork,
-    ScriptContext, WriteError,
+    Command, CommandResult, CounterAction, CounterOperation, Database, Foresight, Patch,
+    PatchScript, PatchStatus, PatchWork, ScriptContext, WriteError,
 };
 use jackdaw_sim::SimVfs;
 
-use crate::common::{delete, open, put, store, text};
+use crate::common::{delete, json, open, put, store, text};
 
 /// Documents of all kinds that scripts below meet.
 const DOCUMENTS: [(&str, &str); 5] = [
@@ -23,11 +23,21 @@ const DOCUMENTS: [(&str, &str); 5] = [
     ("e", r#"{"Other":{"Deep":[[]]},"N":-7}"#),
 ];
 
+/// One of them has a counter.
+const COUNTED: &str = "b";
+/// A document with a date and metadata of its own.
+const DATED: &str = "dated";
+/// A document of no collection.
+const EMPTY: &str = "empty";
+/// One of them in another spelling.
+const OTHER_CASE: &str = "d/UPPER";
+const MISSING: &str = "missing";
+
 fn work(text: &str) -> Arc<PatchWork> {
     Arc::new(PatchWork::Script {
         script: PatchScript {
             text: text.to_owned(),
-            parameters: Some(crate::common::json(r#"{"By":3}"#)),
+            parameters: Some(json(r#"{"By":3}"#)),
         },
         context: ScriptContext::default(),
         if_missing: None,
@@ -40,13 +50,39 @@ fn filled(seed: u64) -> Arc<Database> {
     for (id, body) in DOCUMENTS {
         store(&database, id, "Cars", body);
     }
+    let operation = CounterOperation {
+        name: "Likes".to_owned(),
+        action: CounterAction::Increment(1),
+    };
+    let counters = Command::Counters {
+        id: COUNTED.to_owned(),
+        operations: vec![operation],
+    };
+    let put = |id: &str, metadata: &str| Command::Put {
+        id: Some(id.to_owned()),
+        body: json(r#"{"N":4}"#),
+        metadata: Some(json(metadata)),
+        expected: None,
+        keeps_revision: false,
+    };
+    let dated = r#"{"@collection":"Cars","@expires":"2100-01-01T00:00:00.0000000Z","Own":[1]}"#;
+    let commands = vec![counters, put(DATED, dated), put(EMPTY, "{}")];
+    database.batch(commands).unwrap();
     database
 }
 
-fn ids() -> Vec<String> {
-    let mut ids: Vec<String> = DOCUMENTS.iter().map(|(id, _)| (*id).to_owned()).collect();
-    ids.push("missing".to_owned());
-    ids
+/// What is patched, and whether it can be foreseen.
+fn ids() -> Vec<(String, bool)> {
+    let there = DOCUMENTS.iter().map(|(id, _)| (*id, true));
+    let others = [
+        (DATED, true),
+        (EMPTY, true),
+        (OTHER_CASE, false),
+        (MISSING, false),
+    ];
+    let all = there.chain(others);
+    all.map(|(id, is_there)| (id.to_owned(), is_there))
+        .collect()
 }
 
 /// Patches of all documents; says which of them were foreseen.
@@ -55,7 +91,7 @@ fn patches(
     work: &Arc<PatchWork>,
     is_foreseeing: bool,
 ) -> (Vec<bool>, Vec<Command>) {
-    let ids = ids();
+    let ids: Vec<String> = ids().into_iter().map(|(id, _)| id).collect();
     let mut seen: Vec<_> = ids.iter().map(|_| None).collect();
     if is_foreseeing {
         seen = Foresight::new(work).unwrap().see(database, &ids);
@@ -118,7 +154,7 @@ fn what_is_foreseen_is_what_the_transaction_leaves() {
             "this.Name = id(this); this.Vector = this['@metadata']['@change-vector']",
             true,
         ),
-        ("this['@metadata'].Own = { a: 1 }", true),
+        ("(this['@metadata'] || {}).Own = { a: 1 }", true),
         ("if (this.Seen) { this.List = [this.N, this.Text]; }", true),
         ("", true),
         ("const other = load('b'); this.Copy = other.N", false),
@@ -138,8 +174,10 @@ fn what_is_foreseen_is_what_the_transaction_leaves() {
         let (_, commands) = patches(&plain, &work, false);
         let expected = statuses(plain.batch(commands));
         let (foreseen, commands) = patches(&ahead, &work, true);
-        let mut there = vec![is_foreseen; DOCUMENTS.len()];
-        there.push(false);
+        let there: Vec<bool> = ids()
+            .iter()
+            .map(|(_, is_there)| is_foreseen && *is_there)
+            .collect();
         assert_eq!(foreseen, there, "{script}");
         assert_eq!(statuses(ahead.batch(commands)), expected, "{script}");
         assert_eq!(documents(&ahead), documents(&plain), "{script}");
@@ -178,7 +216,9 @@ fn what_changed_meanwhile_is_patched_as_it_is_then() {
 fn a_patch_that_expects_something_is_not_taken_from_what_was_foreseen() {
     let database = filled(3);
     let work = work("this.N = 'patched'");
-    let seen = Foresight::new(&work).unwrap().see(&database, &ids());
+    let seen = Foresight::new(&work)
+        .unwrap()
+        .see(&database, &["a".to_owned()]);
     let foreseen = seen.into_iter().next().flatten().map(Arc::new);
     assert!(foreseen.is_some());
     let patch = Patch {

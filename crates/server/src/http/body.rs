@@ -3,7 +3,7 @@
 //! Called by `dispatch` before a handler runs, so that handlers see finished bytes and slow senders
 //! hold no thread and no transaction.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -14,6 +14,7 @@ use hyper::header::HeaderMap;
 use tokio::runtime::Handle;
 
 use super::body_memory::{BodyMemory, BodyPlace};
+use super::dispatch::panicked;
 use super::encoding::Encoding;
 use crate::wire::{WireError, kind};
 
@@ -157,9 +158,7 @@ async fn decompress(
         return Ok((body, place));
     };
     let unpacked = tokio::task::spawn_blocking(move || unpack(encoding, &body, place, bytes_max));
-    unpacked
-        .await
-        .map_err(|error| encoding.damaged(&io::Error::other(error)))?
+    unpacked.await.map_err(|_| panicked())?
 }
 
 fn unpack(

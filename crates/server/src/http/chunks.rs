@@ -6,8 +6,9 @@
 //!
 //! Invariants:
 //! - Memory is bounded: `piece_memory` says how large a piece is and how many may wait.
-//! - Until the first piece has left, a failure becomes a proper error answer; afterwards it breaks
-//!   the connection, never ends the body as if it were complete.
+//! - Until the first piece has left, which is early where memory is scarce, a failure becomes a
+//!   proper error answer; afterwards it breaks the connection, never ends the body as if it were
+//!   complete.
 //! - A client that does not read for `stall` loses its answer, so that it cannot hold a snapshot
 //!   and a thread for ever.
 
@@ -20,7 +21,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::dispatch::Outcome;
-use super::piece_memory::PieceMemory;
+use super::piece_memory::{PIECE_BYTES_MIN, PieceMemory};
 use super::reply::{BrokenStream, Pieces, Reply, ReplyBody};
 use crate::wire::{WireError, kind};
 
@@ -117,7 +118,7 @@ impl ChunkWriter {
                 *is_over = true;
                 return Err(ClientGone);
             }
-            Way::Away(away) => {
+            Way::Away(away) if len >= PIECE_BYTES_MIN => {
                 let piece_bytes = away.memory.piece_bytes();
                 if len >= piece_bytes {
                     let next = Vec::with_capacity(piece_bytes + piece_bytes / PIECE_SPARE_PARTS);
@@ -125,7 +126,7 @@ impl ChunkWriter {
                     away.send(&mut self.head, piece)?;
                 }
             }
-            Way::Short { .. } => {}
+            _ => {}
         }
         if bytes > 0 {
             self.buffer.reserve(bytes + ROW_BYTES_BESIDE);
@@ -166,13 +167,16 @@ fn whole(mut head: Reply, gathered: Vec<u8>) -> Reply {
 
 impl Away {
     fn send(&mut self, head: &mut Reply, mut piece: Vec<u8>) -> Result<(), ClientGone> {
+        let begins = self
+            .answer
+            .take()
+            .map(|answer| (answer, self.memory.enter()));
         if self.memory.is_scarce() {
             piece.shrink_to_fit();
         }
-        if let Some(answer) = self.answer.take() {
-            let under_way = self.memory.enter();
+        if let Some((answer, counted)) = begins {
             let (pieces, receiver) = mpsc::channel(self.memory.pieces_ahead());
-            let receiver = Pieces::counted(receiver, under_way);
+            let receiver = Pieces::counted(receiver, counted);
             let mut head = std::mem::replace(head, Reply::empty(hyper::StatusCode::OK));
             head.body = ReplyBody::Pieces(receiver);
             answer.send(Ok(head)).map_err(|_| ClientGone)?;
@@ -234,8 +238,10 @@ mod tests {
     #[test]
     fn long_answers_arrive_in_pieces_and_whole() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
+        // As much as two answers have at a time.
+        let memory = PieceMemory::new(14 * PIECE_BYTES_MAX);
+        let first = memory.enter();
         let bytes = runtime.block_on(async {
-            let memory = PieceMemory::new(64 << 20);
             let (mut writer, outcome) = ChunkWriter::new(memory.clone(), Duration::from_secs(10));
             tokio::task::spawn_blocking(move || {
                 let result = write(&mut writer, 9, PIECE_BYTES_MAX / 2 + 1);
@@ -244,5 +250,11 @@ mod tests {
             outcome.await.unwrap().unwrap().body.collect().await
         });
         assert_eq!(bytes.unwrap().len(), 9 * (PIECE_BYTES_MAX / 2 + 1));
+        // Its body is gone, and what it was counted by with it.
+        let second = memory.enter();
+        assert!(!memory.is_scarce());
+        let third = memory.enter();
+        assert!(memory.is_scarce());
+        drop((first, second, third));
     }
 }

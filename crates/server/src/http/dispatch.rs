@@ -612,7 +612,7 @@ fn head_bytes(head: &Parts) -> usize {
         .sum()
 }
 
-fn panicked() -> WireError {
+pub(crate) fn panicked() -> WireError {
     WireError::new(
         kind::UNEXPECTED,
         "The server failed while it handled this request. Nothing is known to be damaged; \
@@ -621,8 +621,9 @@ fn panicked() -> WireError {
 }
 
 fn failed(error: &WireError, url: &str) -> Reply {
-    if error.kind == kind::UNEXPECTED {
-        tracing::error!(url, message = error.message, "request failed");
+    if error.status == StatusCode::INTERNAL_SERVER_ERROR {
+        let cause = error.cause.as_deref();
+        tracing::error!(url, message = error.message, cause, "request failed");
     } else {
         tracing::debug!(
             url,

@@ -25,7 +25,9 @@ pub(crate) use admission::Admission;
 pub(crate) use body::{Pace, crowded, stalled};
 pub(crate) use body_memory::{BodyMemory, BodyPlace};
 pub(crate) use chunks::ChunkWriter;
-pub(crate) use dispatch::{Call, Handler, Outcome, Pending, Quick, answer_inner, overloaded};
+pub(crate) use dispatch::{
+    Call, Handler, Outcome, Pending, Quick, answer_inner, overloaded, panicked,
+};
 pub(crate) use feed::Feed;
 pub(crate) use in_place::WritesInPlace;
 pub(crate) use listener::serve;

@@ -13,10 +13,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Size of a piece. Answers below it, which is nearly all of them, go out with their length.
+/// Size of a piece where there is no lack of memory. Answers below it, which is nearly all of them,
+/// go out with their length.
 pub(super) const PIECE_BYTES_MAX: usize = 256 << 10;
 /// Below it, a piece costs more than it carries.
-const PIECE_BYTES_MIN: usize = 16 << 10;
+pub(super) const PIECE_BYTES_MIN: usize = 16 << 10;
 /// Pieces that wait for the client at most.
 const AHEAD_MAX: usize = 4;
 /// Pieces of an answer beside those that wait: one that is made, one on its way into the queue, one
@@ -32,7 +33,7 @@ pub(crate) struct PieceMemory {
 
 /// What an answer that is under way is counted by.
 #[derive(Debug)]
-pub(crate) struct UnderWay(Arc<PieceMemory>);
+pub(crate) struct Counted(Arc<PieceMemory>);
 
 impl PieceMemory {
     pub(crate) fn new(bytes_max: usize) -> Arc<PieceMemory> {
@@ -43,9 +44,9 @@ impl PieceMemory {
     }
 
     /// One more answer is under way until what this gives is dropped.
-    pub(super) fn enter(self: &Arc<PieceMemory>) -> UnderWay {
+    pub(super) fn enter(self: &Arc<PieceMemory>) -> Counted {
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        UnderWay(self.clone())
+        Counted(self.clone())
     }
 
     /// Bytes that make a piece now.
@@ -60,7 +61,7 @@ impl PieceMemory {
         pieces.saturating_sub(NOT_WAITING).clamp(1, AHEAD_MAX)
     }
 
-    /// Whether there is less than one that is alone would have.
+    /// Whether pieces are smaller than they could be.
     pub(super) fn is_scarce(&self) -> bool {
         self.piece_bytes() < PIECE_BYTES_MAX
     }
@@ -71,7 +72,7 @@ impl PieceMemory {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for Counted {
     fn drop(&mut self) {
         self.0.under_way.fetch_sub(1, Ordering::Relaxed);
     }

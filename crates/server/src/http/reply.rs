@@ -12,7 +12,7 @@ use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
 
 use super::dispatch::Ended;
-use super::piece_memory::UnderWay;
+use super::piece_memory::Counted;
 
 /// The type of nearly every answer.
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
@@ -120,17 +120,17 @@ pub(crate) enum ReplyBody {
 #[derive(Debug)]
 pub(crate) struct Pieces {
     received: mpsc::Receiver<Result<Bytes, BrokenStream>>,
-    _under_way: Option<UnderWay>,
+    _counted: Option<Counted>,
 }
 
 impl Pieces {
     pub(super) fn counted(
         received: mpsc::Receiver<Result<Bytes, BrokenStream>>,
-        under_way: UnderWay,
+        counted: Counted,
     ) -> Pieces {
         Pieces {
             received,
-            _under_way: Some(under_way),
+            _counted: Some(counted),
         }
     }
 
@@ -138,7 +138,7 @@ impl Pieces {
     fn uncounted(received: mpsc::Receiver<Result<Bytes, BrokenStream>>) -> Pieces {
         Pieces {
             received,
-            _under_way: None,
+            _counted: None,
         }
     }
 

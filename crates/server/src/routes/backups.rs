@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::{Mutex, TryLockError};
 
-use jackdaw_database::BackupKind;
+use jackdaw_database::{BackupError, BackupKind};
 use serde_json::json;
 
 use crate::http::{Call, Outcome, Reply};
@@ -49,10 +49,22 @@ pub(super) fn back_up(call: &Call) -> Outcome {
         .shared
         .databases
         .back_up(to, kind_of_backup, &|_, _, _| {})
-        .map_err(|error| refused(&format!("The backup was not made: {error}.")))?;
+        .map_err(|error| not_made(&error))?;
     Ok(Reply::value(&json!({
         "Databases": report.databases,
         "Transactions": report.transactions,
         "Bytes": report.bytes,
     })))
+}
+
+/// What another target or a full backup would mend is a mistake of the caller, the rest a failure.
+fn not_made(error: &BackupError) -> WireError {
+    let kind = match error {
+        BackupError::TargetExists { .. }
+        | BackupError::NotABackup { .. }
+        | BackupError::OtherSource { .. }
+        | BackupError::JournalGone { .. } => kind::INVALID_OPERATION,
+        _ => kind::UNEXPECTED,
+    };
+    WireError::new(kind, format!("The backup was not made: {error}."))
 }

@@ -8,11 +8,13 @@
 //! Used by `delete_by_query` and `patch_by_query`.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use jackdaw_database::{
-    BoxError, Command, CommandResult, Database, QueryRequest, RowSink, StoredDocument, WriteError,
+    BoxError, Chain, Command, CommandResult, Database, QueryRequest, RowSink, StoredDocument,
+    WriteError,
 };
 use jackdaw_query::syntax::Query;
 use serde_json::json;
@@ -21,8 +23,12 @@ use super::asked::{Asked, WAIT_DEFAULT};
 use super::cluster::NODE_TAG;
 use super::failure;
 use super::operations::{Detail, Progress};
-use crate::http::{Call, Outcome, Reply};
+use crate::http::{Call, Outcome, Reply, panicked};
 use crate::wire::{WireError, kind, parse_time_span};
+
+/// Batches that may be on their way when another is handed over: the writer has the next one at
+/// hand when it is through with one.
+const BATCHES_AHEAD: usize = 1;
 
 /// What the client asked for, beside the query.
 #[derive(Clone, Copy)]
@@ -67,7 +73,12 @@ impl Options {
         let operations = &call.shared.operations;
         let (number, progress) = operations.begin(database.id().as_str(), description);
         let database = Arc::clone(database);
-        tokio::task::spawn_blocking(move || work(&database, &progress));
+        tokio::task::spawn_blocking(move || {
+            let work = AssertUnwindSafe(|| work(&database, &progress));
+            if catch_unwind(work).is_err() {
+                progress.fail(&panicked());
+            }
+        });
         let body = json!({ "OperationId": number, "OperationNodeTag": NODE_TAG });
         Ok(Reply::value(&body))
     }
@@ -110,89 +121,95 @@ pub(super) fn find(
     Ok(ids.0)
 }
 
-/// Changes of one transaction.
-pub(super) struct Changes {
-    pub(super) commands: Vec<Command>,
-    /// Whether none of them can be refused: the next batch need not wait for the outcome.
-    pub(super) is_sure: bool,
-}
-
-/// Carries out the changes that `changes` makes of the ids, at most `batch_documents` of them in a
-/// transaction, and hands every result to `note`; `false` when the operation was cancelled.
+/// Carries out the commands that `commands` makes of the ids, at most `batch_documents` of them in
+/// a transaction, and hands every result to `note`; `false` when the operation was cancelled.
 ///
-/// A batch is made while the one before is stored. It is handed over when that is stored, or at
-/// once if neither can be refused; so nothing is changed behind what was refused.
+/// A batch is made while the ones before are stored. None is stored behind one that failed.
 pub(super) fn change_each(
     database: &Database,
     ids: &[String],
     batch_documents: usize,
     options: Options,
     progress: &Progress,
-    mut changes: impl FnMut(&[String]) -> Changes,
-    mut note: impl FnMut(CommandResult),
+    mut commands: impl FnMut(&[String]) -> Vec<Command>,
+    note: impl FnMut(CommandResult),
 ) -> Result<bool, WireError> {
+    progress.report(0, ids.len());
     let batch_len = options.batch_len(batch_documents);
-    let mut under_way = UnderWay::default();
-    let mut done = 0;
-    let mut settle = |under_way: &mut UnderWay, left: usize| -> Result<(), WireError> {
-        while under_way.0.len() > left {
-            let results = under_way.next()?;
-            done += results.len();
-            results.into_iter().for_each(&mut note);
-            progress.report(done, ids.len());
-        }
-        Ok(())
+    let mut outcomes = Outcomes {
+        chain: Chain::default(),
+        waiting: VecDeque::new(),
+        done: 0,
+        note,
     };
-    let mut was_sure = true;
     for (slot, batch) in ids.chunks(batch_len).enumerate() {
         if progress.is_cancelled() {
-            settle(&mut under_way, 0)?;
+            outcomes.take(0)?;
             return Ok(false);
         }
-        let Changes { commands, is_sure } = changes(batch);
-        let ahead = if is_sure && was_sure {
-            BATCHES_AHEAD
-        } else {
-            0
-        };
-        settle(&mut under_way, ahead)?;
-        under_way.submit(database, commands);
-        was_sure = is_sure;
+        let commands = commands(batch);
+        outcomes.take(BATCHES_AHEAD)?;
+        outcomes.submit(database, commands);
+        if options.rate_max.is_some() {
+            outcomes.take(0)?;
+        }
+        progress.report(outcomes.done, ids.len());
         pace(options, slot, batch_len, ids.len());
     }
-    settle(&mut under_way, 0)?;
+    outcomes.take(0)?;
     Ok(true)
 }
 
-/// Batches that may be on their way when another is handed over.
-const BATCHES_AHEAD: usize = 1;
+/// What becomes of batches that are being stored, in their order.
+struct Outcomes<N> {
+    chain: Chain,
+    waiting: VecDeque<mpsc::Receiver<Result<Vec<CommandResult>, WriteError>>>,
+    done: usize,
+    note: N,
+}
 
-/// Outcomes of batches that are being stored, in their order.
-#[derive(Default)]
-struct UnderWay(VecDeque<mpsc::Receiver<Result<Vec<CommandResult>, WriteError>>>);
-
-impl UnderWay {
+impl<N: FnMut(CommandResult)> Outcomes<N> {
     fn submit(&mut self, database: &Database, commands: Vec<Command>) {
         let (sender, receiver) = mpsc::sync_channel(1);
-        database.submit_batch(commands, move |outcome| {
-            // Nobody waits for it when a batch before was refused.
+        database.submit_batch_in(&self.chain, commands, move |outcome| {
+            // That nobody waits any more is no failure.
             drop(sender.send(outcome));
         });
-        self.0.push_back(receiver);
+        self.waiting.push_back(receiver);
     }
 
-    /// Waits for the first.
-    fn next(&mut self) -> Result<Vec<CommandResult>, WireError> {
-        let Some(receiver) = self.0.pop_front() else {
-            return Ok(Vec::new());
-        };
-        match receiver.recv() {
-            Ok(outcome) => outcome.map_err(|error| failure::write(&error)),
-            Err(_) => Err(WireError::new(
-                kind::UNEXPECTED,
-                "The outcome of a batch was lost: whether it was stored is not known.",
-            )),
+    /// Waits until no more than so many are on their way; after a failure, until none is.
+    fn take(&mut self, left: usize) -> Result<(), WireError> {
+        while self.waiting.len() > left {
+            self.take_first().map_err(|error| {
+                let rest = std::iter::from_fn(|| self.take_first_if_any());
+                // What failed may be told after what was not stored for its sake.
+                let cause = rest
+                    .filter_map(Result::err)
+                    .find(|error| !matches!(error, WriteError::EarlierBatch));
+                match (error, cause) {
+                    (WriteError::EarlierBatch, Some(cause)) => failure::write(&cause),
+                    (error, _) => failure::write(&error),
+                }
+            })?;
         }
+        Ok(())
+    }
+
+    fn take_first_if_any(&mut self) -> Option<Result<(), WriteError>> {
+        (!self.waiting.is_empty()).then(|| self.take_first())
+    }
+
+    fn take_first(&mut self) -> Result<(), WriteError> {
+        let Some(receiver) = self.waiting.pop_front() else {
+            return Ok(());
+        };
+        let results = receiver
+            .recv()
+            .unwrap_or_else(|_| Err(WriteError::lost()))?;
+        self.done += results.len();
+        results.into_iter().for_each(&mut self.note);
+        Ok(())
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! A client names what it watches, each command confirmed at once; news go out one message a
 //! frame, each in an array, in ASCII, as clients insist. News are of durable changes and come in
-//! their order; they are not kept for a client that is away.
+//! their order; they are not kept for a client that is away. A socket that has just been opened is
+//! told what happened since, once it says what it watches.
 //!
 //! Documents are described by the writer while anybody watches; what changed in an operation on
 //! very many is read from a snapshot by the etags of the change. A client that does not read is let
@@ -13,6 +14,7 @@
 //! counted.
 
 use std::collections::HashSet;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -54,6 +56,9 @@ const WATCHED_BYTES_MAX: usize = 4 << 20;
 const WATCHED_THING_BYTES: usize = 160;
 /// Bytes that are read at a time, and that are kept for reading as long as the socket is open.
 const READ_BYTES: usize = 4 << 10;
+/// How long news wait for the first command of a socket that was opened. Clients return from
+/// `subscribe` before their command has left: what happens right after is told all the same.
+const FIRST_COMMAND_MAX: Duration = Duration::from_millis(250);
 /// How long one frame may take to be sent.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -143,6 +148,9 @@ async fn serve(
     );
     // As long as documents are watched.
     let mut describing = None;
+    // Until then, news wait in their queue.
+    let mut first_command = pin!(tokio::time::sleep(FIRST_COMMAND_MAX));
+    let mut is_listening = false;
     let greeting = json!({ "TopologyChange": true, "AggressiveCachingChange": true });
     let mut heard = Instant::now();
     let mut is_open = send(socket, &greeting).await;
@@ -152,6 +160,7 @@ async fn serve(
                 heard = Instant::now();
                 match message {
                     Some(Ok(Message::Text(text))) => {
+                        is_listening = true;
                         let answer = obey(&mut watched, &text);
                         let describe = || describing.take().or(Some(database.describe_changes()));
                         describing = watched.wants_documents().then(describe).flatten();
@@ -165,7 +174,11 @@ async fn serve(
                 heard.elapsed() < signs.silence_max
                     && send_frame(socket, Message::Ping(Bytes::new())).await
             }
-            one = news.recv() => match one {
+            () = &mut first_command, if !is_listening => {
+                is_listening = true;
+                true
+            }
+            one = news.recv(), if is_listening => match one {
                 Some(News::Change(change)) => {
                     queue.is_taken(&change);
                     tell(socket, &database, &watched, change).await
@@ -173,7 +186,7 @@ async fn serve(
                 Some(News::Index(index)) => tell_index(socket, &watched, &index).await,
                 None => false,
             },
-            change = operations.recv() => match change {
+            change = operations.recv(), if is_listening => match change {
                 Ok(news) if watched.wants_operation(&database, &news) => {
                     send(socket, &news.json()).await
                 }

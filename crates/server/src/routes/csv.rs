@@ -43,7 +43,11 @@ pub(super) enum RowError {
 
 impl From<RowError> for WireError {
     fn from(error: RowError) -> WireError {
-        WireError::new(kind::INVALID_OPERATION, error.to_string())
+        let kind = match error {
+            RowError::Json(_) => kind::UNEXPECTED,
+            RowError::Columns => kind::INVALID_OPERATION,
+        };
+        WireError::new(kind, error.to_string())
     }
 }
 

@@ -4,9 +4,7 @@ use jackdaw_database::{Command, CommandResult, Database, QueryError};
 use jackdaw_query::syntax;
 
 use super::asked::Asked;
-use super::by_query::{
-    Changes, Done, Options, change_each, find, finish, refuse_filter, refuse_snapshot,
-};
+use super::by_query::{Done, Options, change_each, find, finish, refuse_filter, refuse_snapshot};
 use super::failure;
 use super::operations::{Detail, Progress};
 use crate::http::{Call, Outcome};
@@ -42,10 +40,7 @@ fn delete(
         id: id.clone(),
         expected: None,
     };
-    let changes = |ids: &[String]| Changes {
-        commands: ids.iter().map(delete).collect(),
-        is_sure: true,
-    };
+    let commands = |ids: &[String]| ids.iter().map(delete).collect();
     let mut total = 0;
     let mut details = Vec::new();
     let note = |result| {
@@ -62,7 +57,7 @@ fn delete(
         BATCH_DOCUMENTS,
         options,
         progress,
-        changes,
+        commands,
         note,
     )?;
     Ok(is_done.then_some((total, details)))

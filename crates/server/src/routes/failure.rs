@@ -131,6 +131,10 @@ fn query_text(error: &QueryError, text: &str, parameters: Option<&DocumentBuf>) 
             WireError::new(kind::JAVASCRIPT, format!("{message}\nQuery: {text}"))
         }
         QueryError::IndexMissing(name) => no_index(name),
+        QueryError::IndexStopped { .. } => {
+            WireError::new(kind::INVALID_OPERATION, error.to_string())
+                .with_status(StatusCode::INTERNAL_SERVER_ERROR)
+        }
         QueryError::Memory { .. } | QueryError::Stopped => {
             WireError::new(kind::INVALID_OPERATION, error.to_string())
         }

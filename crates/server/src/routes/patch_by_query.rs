@@ -9,9 +9,7 @@ use jackdaw_database::{
 use jackdaw_query::syntax::{self, Query};
 
 use super::asked::Asked;
-use super::by_query::{
-    Changes, Done, Options, change_each, find, finish, refuse_filter, refuse_snapshot,
-};
+use super::by_query::{Done, Options, change_each, find, finish, refuse_filter, refuse_snapshot};
 use super::operations::{Detail, Progress};
 use super::{failure, input, patches};
 use crate::http::{Call, Outcome};
@@ -52,10 +50,9 @@ fn patch(
     let ids = find(database, asked, true)?;
     let work = Arc::new(work_of(asked, query));
     let mut foresight = Foresight::new(&work);
-    let changes = |ids: &[String]| {
+    let commands = |ids: &[String]| {
         let seen = foresight.as_mut();
         let seen = seen.map_or_else(Vec::new, |foresight| foresight.see(database, ids));
-        let is_sure = seen.len() == ids.len() && seen.iter().all(Option::is_some);
         let mut seen = seen.into_iter();
         let command = |id: &String| {
             Command::Patch(Box::new(Patch {
@@ -69,10 +66,7 @@ fn patch(
                 tag: 0,
             }))
         };
-        Changes {
-            commands: ids.iter().map(command).collect(),
-            is_sure,
-        }
+        ids.iter().map(command).collect()
     };
     let mut details = Vec::new();
     let note = |result| {
@@ -86,7 +80,7 @@ fn patch(
         BATCH_DOCUMENTS,
         options,
         progress,
-        changes,
+        commands,
         note,
     )?;
     Ok(is_done.then_some((ids.len(), details)))
