@@ -75,8 +75,9 @@ pub use indexes::{
 pub use jackdaw_query::syntax::split_explain;
 pub use jackdaw_query::{
     BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, Period, ProjectionBehavior,
-    QueryError, RowBuffer, RowSink, Scope, StoredDocument,
+    QueryError, RowBuffer, RowSink, Scope, Sorters, StoredDocument,
 };
+pub use jackdaw_script::sorter::{Sorter, SorterError};
 pub use jackdaw_storage::{
     BackupError, MeterReport, NamedSnapshot, SnapshotError, Statistics as StorageStatistics,
 };

@@ -16,8 +16,8 @@ use jackdaw_document::Document;
 use jackdaw_query::syntax::{Expression, SourceName};
 use jackdaw_query::{
     BoundQuery, Costs, Etag, ExecuteOptions, FieldKind, FieldPath, IndexField, IndexSchema,
-    Outcome, Parameters, ProjectionBehavior, QueryError, RowSink, Scope, bind_over, execute, plan,
-    resolve_exchange, syntax,
+    Outcome, Parameters, ProjectionBehavior, QueryError, RowSink, Scope, Sorters, bind_over,
+    execute, plan, resolve_exchange, syntax,
 };
 use jackdaw_search::{Field, FieldOptions, IndexError, IndexReader};
 use jackdaw_storage::{ReadTransaction, StorageError};
@@ -66,6 +66,8 @@ pub struct QueryRequest<'q> {
     pub wants_plan: bool,
     /// Raised by the caller to stop the query.
     pub interrupt: Option<&'q AtomicBool>,
+    /// Sorters that the query may order by; none when absent.
+    pub sorters: Option<&'q dyn Sorters>,
     /// Most memory for sorting and `distinct`; 256 MiB when absent.
     pub memory_bytes_max: Option<usize>,
 }
@@ -261,6 +263,7 @@ fn answer(
         result.last_query_time = Some(now);
     }
     result.result_etag = result_etag(core, &bound, view.as_ref(), &snapshot, has_includes)?;
+    result.result_etag ^= sorters_etag(&bound, request.sorters)?;
     let source = DatabaseSource {
         snapshot: &snapshot,
         index: view,
@@ -277,6 +280,7 @@ fn answer(
         random_seed: started,
         costs: wanted.costs(),
         marks_series: request.marks_series,
+        sorters: request.sorters,
     };
     let bound = bound.expand(&source, &options)?;
     let plan = wanted.measured("choose a plan", || plan(&bound, &source))?;
@@ -458,6 +462,20 @@ fn view<'q>(
         is_cut,
         definition,
     })
+}
+
+/// What changes when a sorter of the query does; 0 without sorters.
+fn sorters_etag(bound: &BoundQuery, sorters: Option<&dyn Sorters>) -> Result<i64, QueryError> {
+    let mut etag = 0;
+    for name in bound.sorters() {
+        let sorter = match sorters {
+            Some(sorters) => sorters.find(name)?,
+            None => None,
+        };
+        let sorter = sorter.ok_or_else(|| QueryError::SorterMissing(name.to_owned()))?;
+        etag ^= xxh3_64_parts(&[name.as_bytes(), sorter.code().as_bytes()], 0).cast_signed();
+    }
+    Ok(etag)
 }
 
 /// A number that differs when the result may: it follows the changes of the documents asked, of

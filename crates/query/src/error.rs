@@ -36,6 +36,17 @@ pub enum QueryError {
     /// A script of the query threw, or met a limit.
     #[error("{0}")]
     Script(String),
+    /// There is no sorter of this name.
+    #[error("There is no sorter with '{0}' name.")]
+    SorterMissing(String),
+    /// A sorter threw.
+    #[error("{message}")]
+    Sorter {
+        /// The name of the exception, such as `System.InvalidOperationException`.
+        exception: String,
+        /// What it says.
+        message: String,
+    },
     /// The named index does not exist.
     #[error("There is no index named '{0}'. Query the collection instead: from Orders where ...")]
     IndexMissing(String),

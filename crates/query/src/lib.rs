@@ -33,6 +33,7 @@ mod predicate;
 mod project;
 mod scripted;
 mod series;
+mod sorters;
 mod source;
 mod suggest;
 pub mod syntax;
@@ -57,6 +58,7 @@ pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, PlaceTest, Predicate, TermsTest, Test, Written};
 pub use project::{ProjectionBehavior, write_document};
 pub use series::{Period, parse_time};
+pub use sorters::Sorters;
 pub use source::{
     ChangeVector, ColumnAccess, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope,
     SeriesEntry, Source, StoredDocument,

@@ -41,6 +41,18 @@ pub(crate) enum OrderSource {
     Score,
     /// How far its places are.
     Distance(Distance),
+    /// What a sorter says, which is asked by `execute::custom` alone.
+    Custom(Custom),
+}
+
+/// A field and the sorter that compares by it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Custom {
+    pub(crate) field: FieldPath,
+    /// Whether it is a field of a named index, rather than a path.
+    pub(crate) is_named: bool,
+    /// Name of the sorter.
+    pub(crate) name: String,
 }
 
 /// The distance of places from a point.
@@ -82,6 +94,7 @@ impl fmt::Display for OrderKey {
             OrderSource::Random(_) => f.write_str("random()")?,
             OrderSource::Score => f.write_str("score()")?,
             OrderSource::Distance(distance) => write!(f, "distance of {}", distance.field.name())?,
+            OrderSource::Custom(own) => write!(f, "custom({}, '{}')", own.field, own.name)?,
         }
         if self.descending {
             f.write_str(" desc")?;
@@ -118,7 +131,9 @@ impl OrderKey {
     /// The field an index can order by.
     pub(crate) fn index_field(&self) -> Option<IndexField> {
         match &self.source {
-            OrderSource::Field(path) => Some(IndexField::plain(path.clone())),
+            OrderSource::Field(path) | OrderSource::Custom(Custom { field: path, .. }) => {
+                Some(IndexField::plain(path.clone()))
+            }
             OrderSource::Distance(distance) => Some(distance.field.clone()),
             OrderSource::Id | OrderSource::Random(_) | OrderSource::Score => None,
         }
@@ -136,7 +151,7 @@ impl OrderKey {
             OrderSource::Random(_) | OrderSource::Score | OrderSource::Distance(_) => {
                 self.rank(document.number, seed, computed)
             }
-            OrderSource::Field(path) => {
+            OrderSource::Field(path) | OrderSource::Custom(Custom { field: path, .. }) => {
                 let mut best = SortValue::None;
                 let _ = visit_values(document, path, &mut |leaf| {
                     self.keep_best(leaf, &mut best);
@@ -166,7 +181,7 @@ impl OrderKey {
                     None => SortValue::None,
                 }
             }
-            OrderSource::Field(_) | OrderSource::Id => SortValue::None,
+            OrderSource::Field(_) | OrderSource::Id | OrderSource::Custom(_) => SortValue::None,
         }
     }
 

@@ -9,6 +9,8 @@
 //!
 //! [`index`] is the maps and reduces of static indexes, in JavaScript and C#.
 //!
+//! [`sorter`] is classes of C# that compare the results of queries.
+//!
 //! The crate knows documents and no database; it has no clock and makes no system calls.
 
 #![forbid(unsafe_code)]
@@ -24,6 +26,7 @@ mod machine;
 mod machines;
 mod program;
 mod restore;
+pub mod sorter;
 mod tokens;
 
 pub use assignments::Assignments;

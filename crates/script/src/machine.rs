@@ -90,7 +90,7 @@ pub struct Machine {
 
 /// What the engine's callbacks share with the machine.
 #[derive(Default)]
-struct Budget {
+pub(crate) struct Budget {
     steps_left: Cell<u64>,
     cause: Cell<Cause>,
     failure: Cell<Option<BoxError>>,
@@ -196,9 +196,7 @@ impl Machine {
         is_patch: bool,
     ) -> Result<String, ScriptError> {
         let budget = &self.budget;
-        budget.steps_left.set(self.limits.steps_max);
-        budget.cause.set(Cause::None);
-        budget.failure.set(None);
+        budget.begin(self.limits.steps_max);
         let (run, program) = (self.run.clone(), self.program.clone());
         let (limits, positions) = (&self.limits, &self.positions);
         let outcome = HOST.set(host, || {
@@ -210,7 +208,7 @@ impl Machine {
                 run.map_err(|error| thrown(&ctx, error, budget, limits, Some(positions)))
             })
         });
-        if let Some(failure) = budget.failure.take() {
+        if let Some(failure) = budget.failure() {
             self.is_spent = true;
             return Err(ScriptError::Host(failure));
         }
@@ -222,8 +220,25 @@ impl Machine {
 }
 
 impl Budget {
+    /// A run begins.
+    pub(crate) fn begin(&self, steps_max: u64) {
+        self.steps_left.set(steps_max);
+        self.cause.set(Cause::None);
+        self.failure.set(None);
+    }
+
+    /// The host failed.
+    pub(crate) fn fail(&self, error: BoxError) {
+        self.failure.set(Some(error));
+    }
+
+    /// Why the host failed, when it did.
+    pub(crate) fn failure(&self) -> Option<BoxError> {
+        self.failure.take()
+    }
+
     /// Asked by the engine each [`STEPS_A_LOOK`] steps.
-    fn is_used_up(&self) -> bool {
+    pub(crate) fn is_used_up(&self) -> bool {
         let left = self.steps_left.get();
         if left < STEPS_A_LOOK {
             self.cause.set(Cause::Steps);
@@ -241,7 +256,7 @@ impl Budget {
 impl Budget {
     /// Takes the steps of a built-in function over something so long; false when there are not
     /// enough left, or the time is up. The engine then stops the script at its next look.
-    fn is_charged(&self, length: f64) -> bool {
+    pub(crate) fn is_charged(&self, length: f64) -> bool {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -272,7 +287,7 @@ fn open_prelude<'js>(ctx: &Ctx<'js>, budget: &Rc<Budget>) -> rquickjs::Result<Ob
             HostError::Refused(message) => Exception::throw_message(&ctx, &message),
             HostError::Failed(error) => {
                 let message = error.to_string();
-                budget.failure.set(Some(error));
+                budget.fail(error);
                 Exception::throw_message(&ctx, &message)
             }
         })
@@ -389,7 +404,7 @@ fn as_syntax(error: ScriptError) -> ScriptError {
 }
 
 /// What the engine threw, as an error of ours.
-fn thrown(
+pub(crate) fn thrown(
     ctx: &Ctx<'_>,
     error: Error,
     budget: &Budget,

@@ -16,7 +16,7 @@ use crate::config::ServerConfig;
 use crate::http::{Admission, BodyMemory, PieceMemory, QuickReads, Tls, WritesInPlace};
 use crate::live::Live;
 use crate::router::Router;
-use crate::routes::{self, Operations, RecentBatches, Row};
+use crate::routes::{self, CompiledSorters, Operations, RecentBatches, Row};
 use crate::signals::Signals;
 use crate::staggered::Staggered;
 use crate::subscriptions::Desk;
@@ -57,6 +57,7 @@ pub(crate) struct Shared {
     /// Feeds that read changes at a time; see [`FEED_READS_OF_PROCESSOR`].
     pub(crate) feed_reads: Semaphore,
     pub(crate) recent_batches: RecentBatches,
+    pub(crate) sorters: CompiledSorters,
     pub(crate) writes_in_place: WritesInPlace,
     /// Beats every `heartbeat` for all who keep a quiet connection alive: one timer for everybody.
     pub(crate) pulse: Staggered<u64>,
@@ -112,6 +113,7 @@ impl Shared {
             signals: Signals::default(),
             feed_reads: Semaphore::new(FEED_READS_OF_PROCESSOR * processors),
             recent_batches: RecentBatches::default(),
+            sorters: CompiledSorters::default(),
             writes_in_place: WritesInPlace::default(),
             pulse: Staggered::new(0),
             operations: Operations::default(),

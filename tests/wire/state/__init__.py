@@ -8,7 +8,7 @@ A recipe gives the exchange that is to be sent: the recorded one, or one whose c
 are those of this stage.
 """
 
-from . import batches, beside, databases, documents, indexes, operations, queries
+from . import batches, beside, databases, documents, indexes, operations, queries, sorters
 
 RECIPES = {
     **documents.RECIPES,
@@ -18,6 +18,7 @@ RECIPES = {
     **indexes.RECIPES,
     **databases.RECIPES,
     **operations.RECIPES,
+    **sorters.RECIPES,
 }
 
 

@@ -7,7 +7,7 @@ the query names. What a projection hides is in `fixtures.json`.
 import json
 import re
 
-from . import seeds
+from . import seeds, sorters
 from .documents import more_documents, with_own_etag
 
 COLLECTION = re.compile(r"\bfrom\s+(?:'([^']+)'|\"([^\"]+)\"|(@?\w+))", re.IGNORECASE)
@@ -32,6 +32,7 @@ def query(stage, exchange, fixtures):
     text = text_of(exchange)
     answer = exchange.answered() if exchange.status == 200 else None
     answer = answer if isinstance(answer, dict) else {}
+    sorters.before_query(stage, exchange, text)
     documents = {**fixtures.documents(exchange)}
     for document in projected(text, answer):
         documents.setdefault(document["@metadata"]["@id"], document)

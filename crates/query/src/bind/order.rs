@@ -7,7 +7,7 @@ use jackdaw_base::hash::xxh3_64;
 use super::condition::Binder;
 use crate::error::QueryError;
 use crate::fields::FieldPath;
-use crate::order::{OrderKey, OrderSource};
+use crate::order::{Custom, OrderKey, OrderSource};
 use crate::syntax::{Argument, Call, Direction, Expression, NullsPlace, OrderItem, Ordering};
 
 pub(super) fn bind_order<'q, 'p: 'q>(
@@ -71,10 +71,19 @@ fn bind_method(binder: &Binder<'_, '_>, call: &Call) -> Result<OrderSource, Quer
         return Ok(OrderSource::Random(seed));
     }
     if is("custom") {
-        return Err(QueryError::not_executed(
-            &format!("`order by {}(...)`", call.name),
-            "",
-        ));
+        let [Argument::Expression(Expression::Path(path)), _] = call.arguments.as_slice() else {
+            return Err(QueryError::invalid(
+                "custom() takes a field and the name of a sorter",
+            ));
+        };
+        let name = binder.text_argument(call, 1)?;
+        let name =
+            name.ok_or_else(|| QueryError::invalid("custom() needs the name of a sorter"))?;
+        return Ok(OrderSource::Custom(Custom {
+            field: FieldPath::new(path, binder.alias),
+            is_named: false,
+            name,
+        }));
     }
     Err(QueryError::invalid(format!(
         "Invalid ORDER BY method call {}",

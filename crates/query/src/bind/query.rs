@@ -153,8 +153,13 @@ fn bind_plain(
     }
     if schema.is_some() {
         for key in &mut order {
-            if let OrderSource::Field(path) = &mut key.source {
-                *path = FieldPath::of_name(path.as_str());
+            match &mut key.source {
+                OrderSource::Field(path) => *path = FieldPath::of_name(path.as_str()),
+                OrderSource::Custom(own) => {
+                    own.field = FieldPath::of_name(own.field.as_str());
+                    own.is_named = true;
+                }
+                _ => {}
             }
         }
     }
@@ -283,6 +288,14 @@ impl BoundQuery {
             && self.take.is_none()
             && self.index_name().is_none();
         is_plain.then_some(&self.predicate)
+    }
+
+    /// Names of the sorters it orders by.
+    pub fn sorters(&self) -> impl Iterator<Item = &str> {
+        self.order.iter().filter_map(|key| match &key.source {
+            OrderSource::Custom(own) => Some(own.name.as_str()),
+            _ => None,
+        })
     }
 
     /// Whether its rows are groups of documents, which nothing can be done to.

@@ -15,6 +15,7 @@ mod aggregated;
 mod buffer;
 mod candidates;
 mod counted;
+mod custom;
 mod index_set;
 mod ordered;
 mod ranked;
@@ -39,6 +40,7 @@ use crate::error::{BoxError, QueryError};
 use crate::groups::GroupSource;
 use crate::highlight::Highlightings;
 use crate::plan::Plan;
+use crate::sorters::Sorters;
 use crate::source::{Source, StoredDocument};
 
 /// Bounds of one execution.
@@ -54,6 +56,8 @@ pub struct ExecuteOptions<'a> {
     pub costs: Option<&'a Costs<'a>>,
     /// Gives time series inside rows a `@metadata` of their own, by which clients know them.
     pub marks_series: bool,
+    /// Where sorters come from; without it there are none.
+    pub sorters: Option<&'a dyn Sorters>,
 }
 
 impl Default for ExecuteOptions<'_> {
@@ -65,6 +69,7 @@ impl Default for ExecuteOptions<'_> {
             random_seed: 0,
             costs: None,
             marks_series: false,
+            sorters: None,
         }
     }
 }

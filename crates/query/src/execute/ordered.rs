@@ -2,7 +2,7 @@
 //!
 //! Four ways: by the numbers alone (`random`), by walking what is in order already (`walk`), by
 //! scores while matches are found (`ranked`), or by the sort values of all matches, of which only
-//! the best are kept in memory.
+//! the best are kept in memory. Sorters are asked in `custom`.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use jackdaw_storage::PageRead;
 use super::candidates::collect;
 use super::index_set::{IndexMatches, index_matches};
 use super::rows::Rows;
-use super::{ExecuteOptions, ranked, score, walk};
+use super::{ExecuteOptions, custom, ranked, score, walk};
 use crate::error::QueryError;
 use crate::fields::{IndexField, places_of};
 use crate::order::{Computed, Distance, OrderKey, OrderSource, SortValue, compare_rows};
@@ -20,7 +20,7 @@ use crate::plan::{Access, Plan};
 use crate::source::{DocumentNumber, Source};
 
 /// Looks at the interrupt flag once in so many documents.
-const CHECK_DOCUMENTS: u64 = 256;
+pub(super) const CHECK_DOCUMENTS: u64 = 256;
 
 /// Gives matches to `rows` in order; the total.
 pub(super) fn stream<S: Source>(
@@ -29,10 +29,13 @@ pub(super) fn stream<S: Source>(
     options: &ExecuteOptions<'_>,
     rows: &mut Rows<'_, S>,
 ) -> Result<Option<u64>, QueryError> {
+    let sorters = custom::find(&plan.query.order, options)?;
     if let Some(total) = ranked::stream(plan, source, options, rows)? {
         return Ok(Some(total));
     }
-    if let Some(total) = walk::stream_everything(plan, source, options, rows)? {
+    if sorters.is_none()
+        && let Some(total) = walk::stream_everything(plan, source, options, rows)?
+    {
         return Ok(Some(total));
     }
     let matches = match plan.access {
@@ -68,7 +71,8 @@ pub(super) fn stream<S: Source>(
         scores,
         distances: distances(plan, source, options, &matches)?,
     };
-    let is_walked = computed.scores.is_none()
+    let is_walked = sorters.is_none()
+        && computed.scores.is_none()
         && computed.distances.is_empty()
         && ((plan.access == Access::Index
             && walk::stream(plan, source, options, &matches, wanted, rows)?)
@@ -79,6 +83,10 @@ pub(super) fn stream<S: Source>(
             "matches",
             |_| Some(total),
             || match (plan.query.order.as_slice(), &computed.scores) {
+                (order, _) if let Some(sorters) = &sorters => {
+                    let matches = (&matches.result, wanted);
+                    custom::best_rows(order, sorters, matches, source, options, &computed)
+                }
                 ([key], Some(scores)) if key.is_best_first() => {
                     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
                     let best = scores.best(wanted).into_iter();

@@ -7,4 +7,5 @@ mod kept_groups;
 mod results;
 mod scripted;
 mod search;
+mod sorters;
 mod vectors;

@@ -13,7 +13,7 @@ mod error;
 mod host;
 mod item;
 mod javascript;
-mod linq;
+pub(crate) mod linq;
 mod machine;
 mod native;
 mod program;

@@ -9,6 +9,7 @@ use jackdaw_database::{ProjectionBehavior, QueryRequest};
 use jackdaw_document::{DocumentBuf, Limits, Object, Value};
 
 use super::input;
+use super::sorters::KnownSorters;
 use crate::http::Call;
 use crate::router::Verb;
 use crate::wire::{WireError, kind, parse_time_span};
@@ -29,6 +30,8 @@ pub(super) struct Asked {
     pub(super) projection: ProjectionBehavior,
     /// The snapshot to ask instead of what is there now: `?snapshot=`.
     pub(super) snapshot: Option<String>,
+    /// What it may order by.
+    pub(super) sorters: KnownSorters,
 }
 
 impl Asked {
@@ -75,6 +78,7 @@ impl Asked {
                 .filled("projectionBehavior")
                 .map_or_else(Default::default, |text| projection(&text)),
             snapshot: None,
+            sorters: KnownSorters::of(call),
         })
     }
 
@@ -91,17 +95,18 @@ impl Asked {
             wait: self.wait,
             projection: self.projection,
             snapshot: self.snapshot.as_deref(),
+            sorters: Some(&self.sorters),
             ..QueryRequest::default()
         }
     }
 
     pub(super) fn from_body(call: &Call) -> Result<Asked, WireError> {
         let mut parser = input::parser(call);
-        Asked::from_object(input::object(call, &mut parser)?)
+        Asked::from_object(call, input::object(call, &mut parser)?)
     }
 
     /// A query as an object of JSON, inside the body or all of it.
-    pub(super) fn from_object(body: Object<'_>) -> Result<Asked, WireError> {
+    pub(super) fn from_object(call: &Call, body: Object<'_>) -> Result<Asked, WireError> {
         let Some(text) = input::text(body, "Query")?.filter(|text| !text.trim().is_empty()) else {
             let message = "Index query does not contain 'Query' field.";
             return Err(WireError::new(kind::INVALID_OPERATION, message));
@@ -119,6 +124,7 @@ impl Asked {
             projection: input::text(body, "ProjectionBehavior")?
                 .map_or_else(Default::default, projection),
             snapshot: None,
+            sorters: KnownSorters::of(call),
         })
     }
 }

@@ -130,6 +130,10 @@ fn query_text(error: &QueryError, text: &str, parameters: Option<&DocumentBuf>) 
         QueryError::Script(message) => {
             WireError::new(kind::JAVASCRIPT, format!("{message}\nQuery: {text}"))
         }
+        QueryError::SorterMissing(_) => WireError::new(kind::NO_SORTER, error.to_string()),
+        QueryError::Sorter { exception, message } => {
+            WireError::new(kind::thrown(exception), message)
+        }
         QueryError::IndexMissing(name) => no_index(name),
         QueryError::IndexStopped { .. } => {
             WireError::new(kind::INVALID_OPERATION, error.to_string())

@@ -45,6 +45,7 @@ mod series;
 mod series_policies;
 mod settings;
 mod snapshots;
+mod sorters;
 mod statistics;
 mod streams;
 mod studio;
@@ -66,6 +67,7 @@ pub(crate) use including::Included;
 pub(crate) use operations::Operations;
 pub(crate) use row::{Audit, Payload, Rate, Row};
 pub(crate) use series_policies::rule as series_rule;
+pub(crate) use sorters::CompiledSorters;
 pub(crate) use table::table;
 
 use crate::http::Call;

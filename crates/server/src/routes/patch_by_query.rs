@@ -25,7 +25,7 @@ pub(super) fn start(call: &Call) -> Outcome {
     let mut parser = input::parser(call);
     let body = input::object(call, &mut parser)?;
     let query = body.get("Query").and_then(|query| query.as_object());
-    let mut asked = Asked::from_object(query.unwrap_or(body))?;
+    let mut asked = Asked::from_object(call, query.unwrap_or(body))?;
     let parsed = syntax::parse_patch(&asked.text);
     let parsed = parsed.map_err(|error| failure::query(&QueryError::Syntax(error), &asked))?;
     refuse_filter(&parsed)?;

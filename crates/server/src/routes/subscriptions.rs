@@ -347,7 +347,7 @@ pub(super) fn attempt(call: &Call) -> Outcome {
     let database = super::database(call)?;
     let mut parser = input::parser(call);
     let body = input::object(call, &mut parser)?;
-    let asked = Asked::from_object(body)?;
+    let asked = Asked::from_object(call, body)?;
     let query = FollowQuery::parse(&asked.text);
     let query = query.map_err(|error| failure::query(&error, &asked))?;
     let snapshot = database.read().map_err(|error| failure::read(&error))?;

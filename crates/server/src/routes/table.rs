@@ -26,7 +26,7 @@ use super::{
     counters, databases, delete_by_query, documents, due, feed, hilo, identities, index_control,
     index_definitions, indexes, live, logs, metrics, multi_get, operations, patch_by_query,
     patches, queries, revisions, sample_data, series, series_policies, settings, snapshots,
-    statistics, streams, studio, subscriptions, tokens,
+    sorters, statistics, streams, studio, subscriptions, tokens,
 };
 use crate::router::Route;
 
@@ -59,6 +59,12 @@ const SERVER: &[Route<Row>] = rows! {
         ValidUser NoDatabase NoBody Data Unaudited "Settings of Studio of the server";
     Put "/admin/configuration/studio" Blocking(settings::put_server_studio)
         Operator NoDatabase Small Admin Audited "Sets settings of Studio of the server";
+    Get "/sorters" Blocking(sorters::list_of_server)
+        ValidUser NoDatabase NoBody Data Unaudited "Sorters of the server";
+    Put "/admin/sorters" Blocking(sorters::put_of_server)
+        Operator NoDatabase Json Admin Audited "Stores sorters of the server";
+    Delete "/admin/sorters" Blocking(sorters::delete_of_server)
+        Operator NoDatabase NoBody Admin Audited "Deletes a sorter of the server";
     Get "/admin/logs/configuration" Blocking(logs::get)
         Operator NoDatabase NoBody Admin Unaudited "What is logged";
     Post "/admin/logs/configuration" Blocking(logs::set)
@@ -312,6 +318,12 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Read Json Data Unaudited "Several attachments";
     Put "/databases/*/admin/configuration/client" Blocking(settings::put_client)
         ValidUser Admin Json Admin Audited "Sets client settings";
+    Get "/databases/*/sorters" Blocking(sorters::list)
+        ValidUser Read NoBody Data Unaudited "Sorters of the database";
+    Put "/databases/*/admin/sorters" Blocking(sorters::put)
+        ValidUser Admin Json Admin Audited "Stores sorters";
+    Delete "/databases/*/admin/sorters" Blocking(sorters::delete)
+        ValidUser Admin NoBody Admin Audited "Deletes a sorter";
     Get "/databases/*/configuration/studio" Blocking(settings::studio)
         ValidUser Read NoBody Data Unaudited "Settings of Studio";
     Put "/databases/*/admin/configuration/studio" Blocking(settings::put_studio)

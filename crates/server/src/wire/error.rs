@@ -100,6 +100,10 @@ pub(crate) mod kind {
         Kind::mistake("Raven.Client.Exceptions.Database.DatabaseDoesNotExistException");
     pub(crate) const NO_INDEX: Kind =
         Kind::mistake("Raven.Client.Exceptions.Documents.Indexes.IndexDoesNotExistException");
+    pub(crate) const NO_SORTER: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.Sorters.SorterDoesNotExistException");
+    pub(crate) const SORTER_COMPILATION: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.Compilation.SorterCompilationException");
     pub(crate) const NO_ROUTE: Kind =
         Kind::mistake("Raven.Client.Exceptions.Routing.RouteNotFoundException");
     pub(crate) const NOT_OBJECT: Kind =
@@ -129,6 +133,32 @@ pub(crate) mod kind {
         StatusCode::INTERNAL_SERVER_ERROR,
         "Raven.Client.Exceptions.RavenException",
     );
+
+    /// Exceptions that sorters throw, beside those above.
+    const THROWN: &[Kind] = &[
+        ARGUMENT,
+        FORMAT,
+        INVALID_OPERATION,
+        NOT_SUPPORTED,
+        OUT_OF_RANGE,
+        SORTER_COMPILATION,
+        Kind::mistake("System.ArgumentNullException"),
+        Kind::mistake("System.Collections.Generic.KeyNotFoundException"),
+        Kind::mistake("System.DivideByZeroException"),
+        Kind::mistake("System.Exception"),
+        Kind::mistake("System.IndexOutOfRangeException"),
+        Kind::mistake("System.InvalidCastException"),
+        Kind::mistake("System.NotImplementedException"),
+        Kind::mistake("System.NullReferenceException"),
+        Kind::mistake("System.OverflowException"),
+        Kind::mistake("System.TimeoutException"),
+    ];
+
+    /// The kind of an exception that a sorter threw.
+    pub(crate) fn thrown(name: &str) -> Kind {
+        let known = THROWN.iter().find(|kind| kind.name == name);
+        known.copied().unwrap_or(INVALID_OPERATION)
+    }
 }
 
 /// A failed request.

@@ -9,7 +9,7 @@ use crate::index::error::CompileError;
 
 /// What a token is.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token {
+pub(crate) enum Token {
     /// A name or keyword.
     Word,
     /// A name behind `@`, which is never a keyword.
@@ -26,10 +26,10 @@ pub(super) enum Token {
 
 /// A token with its bytes in the text.
 #[derive(Clone, Debug)]
-pub(super) struct Spanned {
-    pub(super) token: Token,
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct Spanned {
+    pub(crate) token: Token,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 /// Longest first.
@@ -43,7 +43,7 @@ const SIGNS: &[&str] = &[
 ///
 /// # Errors
 /// A text or comment that does not end, a number that is none, a character C# does not know.
-pub(super) fn tokens(text: &str, start: usize, end: usize) -> Result<Vec<Spanned>, CompileError> {
+pub(crate) fn tokens(text: &str, start: usize, end: usize) -> Result<Vec<Spanned>, CompileError> {
     let mut lexer = Lexer {
         text,
         at: start,
@@ -71,7 +71,7 @@ pub(super) fn tokens(text: &str, start: usize, end: usize) -> Result<Vec<Spanned
 }
 
 /// Line and column of a byte, from 1.
-pub(super) fn position(text: &str, at: usize) -> (u32, u32) {
+pub(crate) fn position(text: &str, at: usize) -> (u32, u32) {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
@@ -307,7 +307,7 @@ fn word_len(text: &str) -> usize {
 }
 
 /// The character that an escape stands for.
-pub(super) fn unescape(characters: &mut std::str::CharIndices<'_>) -> Option<char> {
+pub(crate) fn unescape(characters: &mut std::str::CharIndices<'_>) -> Option<char> {
     let (_, kind) = characters.next()?;
     Some(match kind {
         'n' => '\n',

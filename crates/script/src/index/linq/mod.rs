@@ -10,7 +10,7 @@
 mod calls;
 mod creation;
 mod facts;
-mod lexer;
+pub(crate) mod lexer;
 mod names;
 mod parser;
 mod primary;
