@@ -19,6 +19,7 @@ use jackdaw_query::{
     Outcome, Parameters, ProjectionBehavior, QueryError, RowSink, Scope, Sorters, bind_over,
     execute, plan, resolve_exchange, syntax,
 };
+use jackdaw_script::sorter::Sorter;
 use jackdaw_search::{Field, FieldOptions, IndexError, IndexReader};
 use jackdaw_storage::{ReadTransaction, StorageError};
 
@@ -263,7 +264,8 @@ fn answer(
         result.last_query_time = Some(now);
     }
     result.result_etag = result_etag(core, &bound, view.as_ref(), &snapshot, has_includes)?;
-    result.result_etag ^= sorters_etag(&bound, request.sorters)?;
+    let sorters = bound.find_sorters(request.sorters)?;
+    result.result_etag ^= sorters_etag(&sorters);
     let source = DatabaseSource {
         snapshot: &snapshot,
         index: view,
@@ -280,7 +282,7 @@ fn answer(
         random_seed: started,
         costs: wanted.costs(),
         marks_series: request.marks_series,
-        sorters: request.sorters,
+        sorters: &sorters,
     };
     let bound = bound.expand(&source, &options)?;
     let plan = wanted.measured("choose a plan", || plan(&bound, &source))?;
@@ -465,17 +467,15 @@ fn view<'q>(
 }
 
 /// What changes when a sorter of the query does; 0 without sorters.
-fn sorters_etag(bound: &BoundQuery, sorters: Option<&dyn Sorters>) -> Result<i64, QueryError> {
-    let mut etag = 0;
-    for name in bound.sorters() {
-        let sorter = match sorters {
-            Some(sorters) => sorters.find(name)?,
-            None => None,
-        };
-        let sorter = sorter.ok_or_else(|| QueryError::SorterMissing(name.to_owned()))?;
-        etag ^= xxh3_64_parts(&[name.as_bytes(), sorter.code().as_bytes()], 0).cast_signed();
+fn sorters_etag(sorters: &[Arc<Sorter>]) -> i64 {
+    let parts = sorters
+        .iter()
+        .flat_map(|sorter| [sorter.name().as_bytes(), sorter.code().as_bytes()]);
+    let parts: Vec<&[u8]> = parts.collect();
+    match parts.is_empty() {
+        true => 0,
+        false => xxh3_64_parts(&parts, 0).cast_signed(),
     }
-    Ok(etag)
 }
 
 /// A number that differs when the result may: it follows the changes of the documents asked, of

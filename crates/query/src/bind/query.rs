@@ -290,8 +290,8 @@ impl BoundQuery {
         is_plain.then_some(&self.predicate)
     }
 
-    /// Names of the sorters it orders by.
-    pub fn sorters(&self) -> impl Iterator<Item = &str> {
+    /// Names of the sorters it orders by, one for each clause that names one.
+    pub(crate) fn sorters(&self) -> impl Iterator<Item = &str> {
         self.order.iter().filter_map(|key| match &key.source {
             OrderSource::Custom(own) => Some(own.name.as_str()),
             _ => None,

@@ -6,7 +6,6 @@
 //! Invariant: all matches are seen; an order that cannot be made is an error.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use jackdaw_script::sorter::{Clause, SortError, Sorter, SorterHost, sort};
 use jackdaw_search::EntrySet;
@@ -19,34 +18,33 @@ use crate::order::{Computed, Custom, OrderKey, OrderSource, SortValue};
 use crate::source::{DocumentNumber, Source};
 use crate::syntax::Ordering;
 
+/// Bytes of the rank of a value: as a number, as text, and with what orders them.
+const RANK_BYTES: usize = 32;
+
 /// The sorters of a query by the position of their keys.
-pub(super) type Found = Vec<Option<Arc<Sorter>>>;
+pub(super) type Found<'o> = Vec<Option<&'o Sorter>>;
 
 /// The sorters that `keys` name; `None` when they name none.
-pub(super) fn find(
+pub(super) fn find<'o>(
     keys: &[OrderKey],
-    options: &ExecuteOptions<'_>,
-) -> Result<Option<Found>, QueryError> {
-    let mut found = Vec::with_capacity(keys.len());
-    for key in keys {
-        found.push(match &key.source {
-            OrderSource::Custom(Custom { name, .. }) => {
-                let sorter = match options.sorters {
-                    Some(sorters) => sorters.find(name)?,
-                    None => None,
-                };
-                Some(sorter.ok_or_else(|| QueryError::SorterMissing(name.clone()))?)
-            }
-            _ => None,
-        });
-    }
+    options: &ExecuteOptions<'o>,
+) -> Result<Option<Found<'o>>, QueryError> {
+    let mut given = options.sorters.iter();
+    let sorter = |key: &OrderKey| match &key.source {
+        OrderSource::Custom(Custom { name, .. }) => match given.next() {
+            Some(sorter) => Ok(Some(&**sorter)),
+            None => Err(QueryError::SorterMissing(name.clone())),
+        },
+        _ => Ok(None),
+    };
+    let found: Found<'o> = keys.iter().map(sorter).collect::<Result<_, _>>()?;
     Ok(found.iter().any(Option::is_some).then_some(found))
 }
 
 /// The first `wanted` of `set` in the order of `keys`.
 pub(super) fn best_rows<S: Source>(
     keys: &[OrderKey],
-    sorters: &Found,
+    sorters: &Found<'_>,
     (set, wanted): (&EntrySet, u64),
     source: &S,
     options: &ExecuteOptions<'_>,
@@ -62,6 +60,9 @@ pub(super) fn best_rows<S: Source>(
         failure: RefCell::new(None),
     };
     let mut columns: Vec<Vec<SortValue>> = keys.iter().map(|_| Vec::new()).collect();
+    let row_bytes =
+        keys.len() * (size_of::<SortValue>() + RANK_BYTES) + size_of::<DocumentNumber>();
+    let mut len_bytes = 0;
     for (visited, entry) in (1_u64..).zip(set) {
         if visited.is_multiple_of(CHECK_DOCUMENTS) {
             options.check()?;
@@ -71,12 +72,16 @@ pub(super) fn best_rows<S: Source>(
         let Some(document) = found else { continue };
         for ((key, sorter), column) in keys.iter().zip(sorters).zip(&mut columns) {
             if sorter.is_none() {
-                column.push(key.value(&document, options.random_seed, computed));
+                let value = key.value(&document, options.random_seed, computed);
+                if let SortValue::Text(text) = &value {
+                    len_bytes += text.len();
+                }
+                column.push(value);
             }
         }
         hits.numbers.push(number);
-        let used = hits.numbers.len() * (keys.len() * size_of::<SortValue>() + size_of::<u64>());
-        if used > options.memory_bytes_max {
+        len_bytes += row_bytes;
+        if len_bytes > options.memory_bytes_max {
             return Err(too_much(options));
         }
     }

@@ -27,12 +27,14 @@ mod walk;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use buffer::RowBuffer;
 
 pub(crate) use index_set::{IndexSets, evaluate_entries};
 
+use jackdaw_script::sorter::Sorter;
 use jackdaw_search::Budget;
 
 use crate::costs::Costs;
@@ -40,7 +42,6 @@ use crate::error::{BoxError, QueryError};
 use crate::groups::GroupSource;
 use crate::highlight::Highlightings;
 use crate::plan::Plan;
-use crate::sorters::Sorters;
 use crate::source::{Source, StoredDocument};
 
 /// Bounds of one execution.
@@ -56,8 +57,8 @@ pub struct ExecuteOptions<'a> {
     pub costs: Option<&'a Costs<'a>>,
     /// Gives time series inside rows a `@metadata` of their own, by which clients know them.
     pub marks_series: bool,
-    /// Where sorters come from; without it there are none.
-    pub sorters: Option<&'a dyn Sorters>,
+    /// What [`BoundQuery::find_sorters`](crate::BoundQuery::find_sorters) gave for the query.
+    pub sorters: &'a [Arc<Sorter>],
 }
 
 impl Default for ExecuteOptions<'_> {
@@ -69,7 +70,7 @@ impl Default for ExecuteOptions<'_> {
             random_seed: 0,
             costs: None,
             marks_series: false,
-            sorters: None,
+            sorters: &[],
         }
     }
 }

@@ -48,7 +48,7 @@ impl KnownSorters {
     pub(super) fn of(call: &Call) -> KnownSorters {
         KnownSorters {
             shared: Arc::clone(&call.shared),
-            database: call.part(0).into(),
+            database: call.part(0),
         }
     }
 

@@ -68,11 +68,12 @@ fn database() -> TestDatabase {
 }
 
 fn ids(text: &str, source: &TestSource<'_>) -> Result<Vec<String>, QueryError> {
+    let query = bound(text, r#"{"s":"Length"}"#)?;
     let options = ExecuteOptions {
-        sorters: Some(&Known),
+        sorters: &query.find_sorters(Some(&Known))?,
         ..ExecuteOptions::default()
     };
-    let result = run_bound(&bound(text, r#"{"s":"Length"}"#)?, source, &options)?;
+    let result = run_bound(&query, source, &options)?;
     Ok(result.ids())
 }
 
@@ -159,21 +160,31 @@ fn failures_of_sorters_have_their_kinds() {
         other => panic!("{other:?}"),
     }
     let is_over = AtomicBool::new(true);
+    let query = bound("from Cars order by custom(F, 'Endless')", "{}").unwrap();
+    let sorters = query.find_sorters(Some(&Known)).unwrap();
     let options = ExecuteOptions {
         interrupt: Some(&is_over),
-        sorters: Some(&Known),
+        sorters: &sorters,
         ..ExecuteOptions::default()
     };
-    let query = bound("from Cars order by custom(F, 'Endless')", "{}").unwrap();
     let stopped = run_bound(&query, &source, &options);
     assert!(matches!(stopped, Err(QueryError::Stopped)));
+}
+
+#[test]
+fn texts_that_other_clauses_order_by_count_as_memory() {
+    let mut database = database();
+    for number in 0..20 {
+        let body = format!(r#"{{"F":"x","Text":"{}"}}"#, "long ".repeat(20_000));
+        database.put(&format!("long/{number}"), "Cars", &body);
+    }
+    let source = TestSource::without_index(&database);
+    let query = bound("from Cars order by custom(F, 'Same'), Text", "{}").unwrap();
     let options = ExecuteOptions {
-        sorters: Some(&Known),
+        sorters: &query.find_sorters(Some(&Known)).unwrap(),
         memory_bytes_max: 1 << 20,
         ..ExecuteOptions::default()
     };
-    let plain = run_bound(&query, &source, &options)
-        .err()
-        .map(|error| error.to_string());
-    assert!(plain.is_some_and(|text| text.contains("sorter") || text.contains("Sorter")));
+    let refused = run_bound(&query, &source, &options);
+    assert!(matches!(refused, Err(QueryError::Memory { .. })));
 }
