@@ -36,8 +36,7 @@ pub(super) struct Known {
 }
 
 /// See the file head.
-pub(super) struct Translator<'t> {
-    pub(super) text: &'t str,
+pub(super) struct Translator {
     pub(super) class_names: Vec<String>,
     pub(super) known: BTreeMap<String, Known>,
     pub(super) class: String,
@@ -75,10 +74,9 @@ const OVERRIDES: &[(&str, &[Type], Type, bool)] = &[
 ];
 
 /// Translates `classes`; gives the function that makes the class `name`.
-pub(super) fn translate(text: &str, classes: &[Class], name: &str) -> Read<String> {
+pub(super) fn translate(classes: &[Class], name: &str) -> Read<String> {
     let class_names: Vec<String> = classes.iter().map(|class| class.name.clone()).collect();
     let mut translator = Translator {
-        text,
         class_names,
         known: BTreeMap::new(),
         class: String::new(),
@@ -94,17 +92,17 @@ pub(super) fn translate(text: &str, classes: &[Class], name: &str) -> Read<Strin
         let known = translator.declare(class)?;
         if translator.known.insert(class.name.clone(), known).is_some() {
             let message = format!("error CS0101: there is a second class '{}'", class.name);
-            return refuse(text, class.at, message);
+            return refuse(class.at, message);
         }
         match &class.base {
             Some(base) if base.name == "FieldComparator" => {}
             Some(base) => {
                 let message = "error: classes derive from FieldComparator or from nothing here";
-                return refuse(text, base.at, message);
+                return refuse(base.at, message);
             }
             None if class.name == name => {
                 let message = "error: a sorter derives from FieldComparator";
-                return refuse(text, class.at, message);
+                return refuse(class.at, message);
             }
             None => {}
         }
@@ -122,9 +120,9 @@ pub(super) fn translate(text: &str, classes: &[Class], name: &str) -> Read<Strin
     Ok(out)
 }
 
-impl Translator<'_> {
+impl Translator {
     pub(super) fn resolve(&self, written: &super::tree::TypeName) -> Read<Type> {
-        Type::resolve(self.text, written, &self.class_names)
+        Type::resolve(written, &self.class_names)
     }
 
     fn method(&self, member: &Member, parameters: &[Parameter]) -> Read<Method> {
@@ -166,11 +164,7 @@ impl Translator<'_> {
                     known.constructor.replace(method).is_some()
                 }
                 MemberKind::Constructor(..) => {
-                    return refuse(
-                        self.text,
-                        member.at,
-                        "error: static constructors are not understood",
-                    );
+                    return refuse(member.at, "error: static constructors are not understood");
                 }
                 MemberKind::Indexer(parameters, _) => {
                     let method = self.method(member, parameters)?;
@@ -183,7 +177,7 @@ impl Translator<'_> {
                      is not understood",
                     class.name
                 );
-                return refuse(self.text, member.at, message);
+                return refuse(member.at, message);
             }
         }
         Ok(known)
@@ -198,7 +192,7 @@ impl Translator<'_> {
                  'FieldComparator.{what}'",
                 class.name
             );
-            refuse(self.text, class.at, message)
+            refuse(class.at, message)
         };
         for (name, takes, gives, state_may_miss) in OVERRIDES {
             let own = |count| known.methods.get(&((*name).to_owned(), count));
@@ -231,7 +225,7 @@ impl Translator<'_> {
                      sortPos, bool reversed, List<string> diagnostics)",
                     class.name
                 );
-                return refuse(self.text, class.at, message);
+                return refuse(class.at, message);
             }
         }
         let overridden = class.members.iter().filter(|member| member.is_override);
@@ -243,7 +237,7 @@ impl Translator<'_> {
                     "error CS0115: '{}': there is nothing to override",
                     member.name
                 );
-                return refuse(self.text, member.at, message);
+                return refuse(member.at, message);
             }
         }
         Ok(())
@@ -293,11 +287,7 @@ impl Translator<'_> {
             names.push(self.variable(&parameter.name, of, parameter.type_name.at)?);
         }
         if gives != Type::Void && !super::statements::ends(body) {
-            return refuse(
-                self.text,
-                at,
-                "error CS0161: not all code paths return a value",
-            );
+            return refuse(at, "error CS0161: not all code paths return a value");
         }
         self.gives.push(gives);
         let text = self.block(body)?;
@@ -374,10 +364,10 @@ impl Translator<'_> {
     pub(super) fn variable(&mut self, name: &str, of: Type, at: usize) -> Read<String> {
         if self.find(name).is_some() {
             let message = format!("error CS0128: a variable named '{name}' is already defined");
-            return refuse(self.text, at, message);
+            return refuse(at, message);
         }
         if of == Type::Void {
-            return refuse(self.text, at, "error CS1547: a variable cannot be void");
+            return refuse(at, "error CS1547: a variable cannot be void");
         }
         self.name_count += 1;
         let own = format!("v_{name}${}", self.name_count);

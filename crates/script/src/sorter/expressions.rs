@@ -35,7 +35,7 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
-impl Translator<'_> {
+impl Translator {
     /// An expression where a value of `wanted` is needed.
     pub(super) fn typed(&mut self, expr: &Expr, wanted: &Type) -> Read<String> {
         if let (ExprKind::Lambda(..), Type::Function(..)) = (&*expr.kind, wanted) {
@@ -78,7 +78,7 @@ impl Translator<'_> {
             (of, wanted) => {
                 let message =
                     format!("error CS0029: Cannot implicitly convert type '{of}' to '{wanted}'");
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
         })
     }
@@ -96,7 +96,7 @@ impl Translator<'_> {
                 Ok(number) => value(number.to_string(), Type::Int),
                 // What does not fit into an int is a long; uint is not known.
                 Err(_) if *number > i64::from(u32::MAX) => value(format!("{number}n"), Type::Long),
-                Err(_) => return refuse(self.text, at, "error: write L behind this number"),
+                Err(_) => return refuse(at, "error: write L behind this number"),
             },
             ExprKind::Long(number) => value(format!("{number}n"), Type::Long),
             ExprKind::Double(number) => value(format!("{number:?}"), Type::Double),
@@ -109,11 +109,11 @@ impl Translator<'_> {
             ExprKind::Name(name) => self.name(name, at)?,
             ExprKind::This if !self.is_static => value("this", Type::Class(self.class.clone())),
             ExprKind::This => {
-                return refuse(self.text, at, "error CS0026: there is no `this` here");
+                return refuse(at, "error CS0026: there is no `this` here");
             }
             ExprKind::Type(written) => {
                 let message = format!("error: '{}' is a type, not a value", written.name);
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
             ExprKind::Member(inner, name) => self.member(inner, name, at)?,
             ExprKind::Call(callee, given) => self.call(callee, given, at)?,
@@ -121,7 +121,7 @@ impl Translator<'_> {
             ExprKind::Safe(inner, rest) => self.safe(inner, rest, at)?,
             ExprKind::Receiver => match self.receivers.last() {
                 Some((name, of)) => value(name.clone(), of.clone()),
-                None => return refuse(self.text, at, "error: there is nothing in front"),
+                None => return refuse(at, "error: there is nothing in front"),
             },
             ExprKind::New(written, given, values) => self.creation(written, given, values, at)?,
             ExprKind::NewArray(element, len, values) => {
@@ -141,7 +141,7 @@ impl Translator<'_> {
             }
             ExprKind::Lambda(..) => {
                 let message = "error: a lambda stands where its type is known";
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
             ExprKind::Cast(written, inner) => self.cast(written, inner, at)?,
             ExprKind::Is(inner, negated, tested) => {
@@ -158,7 +158,7 @@ impl Translator<'_> {
                     }
                     (of, wanted) => {
                         let message = format!("error: '{of}' as '{wanted}' is not understood");
-                        return refuse(self.text, at, message);
+                        return refuse(at, message);
                     }
                 }
             }
@@ -175,7 +175,7 @@ impl Translator<'_> {
             return Ok(a.clone());
         }
         let message = format!("error CS0173: there is no common type of '{a}' and '{b}'");
-        refuse(self.text, at, message)
+        refuse(at, message)
     }
 
     /// A value as text, as `+` and interpolated texts show it.
@@ -191,7 +191,7 @@ impl Translator<'_> {
             Type::Object => format!("S.objectText({js})"),
             of => {
                 let message = format!("error: '{of}' has no text here");
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
         })
     }
@@ -219,7 +219,7 @@ impl Translator<'_> {
         let inner = self.value(inner)?;
         if !inner.of.may_be_null() || matches!(inner.of, Type::Maybe(_) | Type::Null) {
             let message = format!("error CS0023: '?.' does not go with '{}'", inner.of);
-            return refuse(self.text, at, message);
+            return refuse(at, message);
         }
         self.name_count += 1;
         let name = format!("r${}", self.name_count);
@@ -241,11 +241,11 @@ impl Translator<'_> {
     fn lambda(&mut self, expr: &Expr, wanted: &Type) -> Read<String> {
         let (ExprKind::Lambda(names, body), Type::Function(takes, gives)) = (&*expr.kind, wanted)
         else {
-            return refuse(self.text, expr.at, "error: a lambda is expected");
+            return refuse(expr.at, "error: a lambda is expected");
         };
         if names.len() != takes.len() {
             let message = format!("error CS1593: the lambda takes {} values", takes.len());
-            return refuse(self.text, expr.at, message);
+            return refuse(expr.at, message);
         }
         self.scopes.push(Vec::new());
         let mut parameters = Vec::new();
@@ -254,7 +254,7 @@ impl Translator<'_> {
                 && self.resolve(written)? != *of
             {
                 let message = format!("error CS1678: '{name}' is of type '{of}'");
-                return refuse(self.text, expr.at, message);
+                return refuse(expr.at, message);
             }
             parameters.push(self.variable(name, of.clone(), expr.at)?);
         }
@@ -271,7 +271,7 @@ impl Translator<'_> {
             body => {
                 if **gives != Type::Void && !super::statements::ends(body) {
                     let message = "error CS1643: not all code paths return a value";
-                    return refuse(self.text, expr.at, message);
+                    return refuse(expr.at, message);
                 }
                 self.gives.push((**gives).clone());
                 let text = self.block(body)?;
@@ -308,7 +308,7 @@ impl Translator<'_> {
             (_, of) => {
                 let message =
                     format!("error CS0023: Operator '{sign}' cannot be applied to '{of}'");
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
         })
     }
@@ -326,7 +326,7 @@ impl Translator<'_> {
                 "error CS0019: Operator '{sign}' cannot be applied to operands of type '{left}' \
                  and '{right}'"
             );
-            refuse(self.text, at, message)
+            refuse(at, message)
         };
         match (sign, &left.of, &right.of) {
             ("&&" | "||", Type::Bool, Type::Bool) => {
@@ -403,7 +403,7 @@ impl Translator<'_> {
                      '{}'",
                     right.of
                 );
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
         };
         let right = self.convert(right, &of, at)?;
@@ -443,7 +443,7 @@ impl Translator<'_> {
             tested => {
                 let tested = tested.map_or_else(|| "null".to_owned(), |of| of.to_string());
                 let message = format!("error: '{}' is '{tested}' is not understood", inner.of);
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
         };
         Ok(value(
@@ -455,19 +455,19 @@ impl Translator<'_> {
     /// What `throw` does.
     pub(super) fn thrown(&mut self, inner: &Expr) -> Read<String> {
         let ExprKind::New(written, given, values) = &*inner.kind else {
-            return refuse(self.text, inner.at, "error: `throw new ..` is understood");
+            return refuse(inner.at, "error: `throw new ..` is understood");
         };
         let Some((whole, default)) = exception(&written.name).filter(|_| values.is_empty()) else {
             let message = format!(
                 "error: the exception '{}' is not known to sorters",
                 written.name
             );
-            return refuse(self.text, inner.at, message);
+            return refuse(inner.at, message);
         };
         let mut texts = Vec::new();
         for one in given {
             let Given::Value(one) = one else {
-                return refuse(self.text, inner.at, "error: exceptions take texts");
+                return refuse(inner.at, "error: exceptions take texts");
             };
             texts.push(self.typed(one, &Type::Text)?);
         }
@@ -485,7 +485,7 @@ impl Translator<'_> {
             [message] => message.clone(),
             [name, message] if takes_name => named(message, name),
             [message, name] if written.name == "ArgumentException" => named(message, name),
-            _ => return refuse(self.text, inner.at, "error: this exception takes a message"),
+            _ => return refuse(inner.at, "error: this exception takes a message"),
         };
         Ok(format!("S.raise({}, {message})", quoted(whole)))
     }

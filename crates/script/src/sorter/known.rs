@@ -216,14 +216,14 @@ fn type_of(letter: char) -> Type {
     }
 }
 
-impl Translator<'_> {
+impl Translator {
     /// The values that are given, where nothing is `out`.
     fn plain(&mut self, given: &[Given], at: usize) -> Read<Vec<Value>> {
         let mut values = Vec::new();
         for one in given {
             match one {
                 Given::Value(one) => values.push(self.value(one)?),
-                _ => return refuse(self.text, at, "error: `out` is not understood here"),
+                _ => return refuse(at, "error: `out` is not understood here"),
             }
         }
         Ok(values)
@@ -328,7 +328,7 @@ impl Translator<'_> {
                     "error: {class}.{name}({}) is not known to sorters",
                     types.join(", ")
                 );
-                refuse(self.text, at, message)
+                refuse(at, message)
             }
         }
     }
@@ -362,7 +362,7 @@ impl Translator<'_> {
                 let rows = TEXT.iter().filter(|row| row.0 == name);
                 self.overload(rows, Some(&of.js), &values, at)?
             }
-            Type::Reader | Type::Entry | Type::Cache => self.of_lucene(&of, name, &values, at)?,
+            Type::Reader | Type::Entry | Type::Cache => of_lucene(&of, name, &values),
             Type::Comparer => {
                 let rows: &[Row] = &[
                     ("Compare", "ss", 'i', "S.by"),
@@ -413,44 +413,6 @@ impl Translator<'_> {
                 ))
             }
             ("ToString", []) => Some(value(self.as_text(of.clone(), at)?, Type::Text)),
-            _ => None,
-        })
-    }
-
-    fn of_lucene(&self, of: &Value, name: &str, given: &[Value], at: usize) -> Read<Option<Value>> {
-        let js = &of.js;
-        let is = |slot: usize, wanted: &Type| given.get(slot).is_some_and(|one| one.of == *wanted);
-        let has_state = given
-            .last()
-            .is_some_and(|one| matches!(one.of, Type::State | Type::Null));
-        let count = given.len() - usize::from(has_state && given.len() > 1);
-        Ok(match (&of.of, name, count) {
-            (Type::Reader, "Document", 1) if is(0, &Type::Int) => Some(value(
-                format!("({{ reader: {js}, doc: {} }})", given[0].js),
-                Type::Entry,
-            )),
-            (Type::Entry, "Get", 1) if is(0, &Type::Text) => Some(value(
-                format!(
-                    "S.safe({js}, (entry) => S.fieldOf(entry.reader, {}, entry.doc))",
-                    given[0].js
-                ),
-                Type::Text,
-            )),
-            (Type::Cache, name, 2) if is(0, &Type::Reader) && is(1, &Type::Text) => {
-                let (kind, element) = match name {
-                    "GetStrings" => ("text", Type::Text),
-                    "GetInts" => ("int", Type::Int),
-                    "GetLongs" => ("long", Type::Long),
-                    "GetDoubles" => ("double", Type::Double),
-                    "GetFloats" => ("float", Type::Float),
-                    _ => return Ok(None),
-                };
-                let _ = at;
-                Some(value(
-                    format!("S.cached({}, {}, \"{kind}\")", given[0].js, given[1].js),
-                    Type::Array(Box::new(element)),
-                ))
-            }
             _ => None,
         })
     }
@@ -555,5 +517,43 @@ impl Translator<'_> {
             inner => return self.no_member(inner, "CompareTo", at),
         };
         Ok(value(format!("S.sort({list}, {by})"), Type::Void))
+    }
+}
+
+/// A method of a reader, an entry or the cache of fields.
+fn of_lucene(of: &Value, name: &str, given: &[Value]) -> Option<Value> {
+    let js = &of.js;
+    let is = |slot: usize, wanted: &Type| given.get(slot).is_some_and(|one| one.of == *wanted);
+    let has_state = given
+        .last()
+        .is_some_and(|one| matches!(one.of, Type::State | Type::Null));
+    let count = given.len() - usize::from(has_state && given.len() > 1);
+    match (&of.of, name, count) {
+        (Type::Reader, "Document", 1) if is(0, &Type::Int) => Some(value(
+            format!("({{ reader: {js}, doc: {} }})", given[0].js),
+            Type::Entry,
+        )),
+        (Type::Entry, "Get", 1) if is(0, &Type::Text) => Some(value(
+            format!(
+                "S.safe({js}, (entry) => S.fieldOf(entry.reader, {}, entry.doc))",
+                given[0].js
+            ),
+            Type::Text,
+        )),
+        (Type::Cache, name, 2) if is(0, &Type::Reader) && is(1, &Type::Text) => {
+            let (kind, element) = match name {
+                "GetStrings" => ("text", Type::Text),
+                "GetInts" => ("int", Type::Int),
+                "GetLongs" => ("long", Type::Long),
+                "GetDoubles" => ("double", Type::Double),
+                "GetFloats" => ("float", Type::Float),
+                _ => return None,
+            };
+            Some(value(
+                format!("S.cached({}, {}, \"{kind}\")", given[0].js, given[1].js),
+                Type::Array(Box::new(element)),
+            ))
+        }
+        _ => None,
     }
 }

@@ -241,14 +241,16 @@ fn drive<'js>(
 ) -> rquickjs::Result<String> {
     let open: Function<'js> = ctx.eval(PRELUDE)?;
     let (asking, charged) = (Rc::clone(budget), Rc::clone(budget));
+    let nothing = DocumentBuf::from_json(b"[]", &Limits::default()).expect("this is JSON");
     let ask = move |ctx: Ctx<'_>, field: String| -> rquickjs::Result<String> {
-        let nothing = DocumentBuf::from_json(b"[]", &Limits::default());
-        let nothing = nothing.ok().and_then(|nothing| {
-            let array = nothing.root().as_array()?;
-            Some(HOST.with(|host| host.call(&field, array)))
-        });
-        match nothing.unwrap_or_else(|| Err(HostError::unserved(&field))) {
-            Ok(json) => Ok(String::from_utf8(json).unwrap_or_default()),
+        let nothing = nothing.root().as_array().expect("it is an array");
+        let json = HOST
+            .with(|host| host.call(&field, nothing))
+            .and_then(|json| {
+                String::from_utf8(json).map_err(|error| HostError::Failed(Box::new(error)))
+            });
+        match json {
+            Ok(json) => Ok(json),
             Err(HostError::Refused(message)) => Err(Exception::throw_message(&ctx, &message)),
             Err(HostError::Failed(error)) => {
                 let message = error.to_string();

@@ -9,7 +9,7 @@ use super::parser::{Read, refuse};
 use super::tree::{Expr, ExprKind, Given, TypeName};
 use super::types::Type;
 
-impl Translator<'_> {
+impl Translator {
     /// A name that stands alone: a variable, or a member of the class.
     pub(super) fn name(&mut self, name: &str, at: usize) -> Read<Value> {
         if let Some((own, of)) = self.find(name) {
@@ -22,7 +22,7 @@ impl Translator<'_> {
                 let message = format!(
                     "error CS0103: The name '{name}' does not exist in the current context"
                 );
-                refuse(self.text, at, message)
+                refuse(at, message)
             }
         }
     }
@@ -42,14 +42,14 @@ impl Translator<'_> {
                 let waits = |ready: &Vec<_>| !ready.contains(&key) || field.is_computed;
                 if self.ready.as_ref().is_some_and(waits) {
                     let message = format!("error: '{name}' is used before it has its value");
-                    return refuse(self.text, at, message);
+                    return refuse(at, message);
                 }
                 format!("C_{class}.f_{name}")
             }
             (false, Some(of)) => format!("{of}.f_{name}"),
             (false, None) if self.is_static => {
                 let message = format!("error CS0120: '{name}' needs an object");
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
             (false, None) => format!("this.f_{name}"),
         };
@@ -91,7 +91,7 @@ impl Translator<'_> {
             }
             let message =
                 format!("error CS0117: '{class}' does not contain a definition for '{name}' here");
-            return refuse(self.text, at, message);
+            return refuse(at, message);
         }
         let inner = self.value(inner)?;
         if let Type::Class(class) = &inner.of
@@ -108,7 +108,7 @@ impl Translator<'_> {
     pub(super) fn no_member<T>(&self, of: &Type, name: &str, at: usize) -> Read<T> {
         let message =
             format!("error CS1061: '{of}' does not contain a definition for '{name}' here");
-        refuse(self.text, at, message)
+        refuse(at, message)
     }
 
     pub(super) fn call(&mut self, callee: &Expr, given: &[Given], at: usize) -> Read<Value> {
@@ -128,21 +128,29 @@ impl Translator<'_> {
                     };
                 }
                 let inner = self.value(inner)?;
-                if let Type::Class(class) = inner.of.clone()
-                    && let Some(found) =
-                        self.own_call(&class, Some((&inner.js, false)), name, given, at)?
-                {
+                let Type::Class(class) = &inner.of else {
+                    return self.library_call(inner, name, given, callee.at);
+                };
+                let of = Some((inner.js.as_str(), false));
+                if let Some(found) = self.own_call(class, of, name, given, at)? {
                     return Ok(found);
                 }
-                if !matches!(&inner.of, Type::Class(_)) {
-                    return self.library_call(inner, name, given, callee.at);
-                }
+                // The object is translated once: twice at each call would double the work.
+                return match self.field(class, name, Some(&inner.js), callee.at)? {
+                    Some(function) => self.invoked(function, given, at),
+                    None => self.no_member(&inner.of, name, callee.at),
+                };
             }
             _ => {}
         }
         let function = self.value(callee)?;
+        self.invoked(function, given, at)
+    }
+
+    /// A call of a delegate.
+    fn invoked(&mut self, function: Value, given: &[Given], at: usize) -> Read<Value> {
         let Type::Function(takes, gives) = function.of else {
-            return refuse(self.text, at, "error CS0149: a method is expected");
+            return refuse(at, "error CS0149: a method is expected");
         };
         let given = self.given_as(given, &takes, at)?;
         Ok(value(format!("{}({given})", function.js), *gives))
@@ -168,7 +176,7 @@ impl Translator<'_> {
         if self.ready.is_some() {
             let message =
                 "error: static fields get their values without methods of the source here";
-            return refuse(self.text, at, message);
+            return refuse(at, message);
         }
         let object = match (method.is_static, of) {
             (true, _) => format!("C_{class}"),
@@ -176,7 +184,7 @@ impl Translator<'_> {
             (false, None) if !self.is_static => "this".to_owned(),
             _ => {
                 let message = format!("error CS0120: '{name}' needs an object");
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
         };
         let count = given.len();
@@ -191,13 +199,13 @@ impl Translator<'_> {
     pub(super) fn given_as(&mut self, given: &[Given], takes: &[Type], at: usize) -> Read<String> {
         if given.len() != takes.len() {
             let message = format!("error CS1501: {} values are taken", takes.len());
-            return refuse(self.text, at, message);
+            return refuse(at, message);
         }
         let mut out = Vec::new();
         for (one, of) in given.iter().zip(takes) {
             match one {
                 Given::Value(one) => out.push(self.typed(one, of)?),
-                _ => return refuse(self.text, at, "error: `out` is not understood here"),
+                _ => return refuse(at, "error: `out` is not understood here"),
             }
         }
         Ok(out.join(", "))
@@ -276,7 +284,7 @@ impl Translator<'_> {
         if !is_settable {
             let message =
                 "error: variables, fields of objects and elements are set here, nothing else";
-            return refuse(self.text, target.at, message);
+            return refuse(target.at, message);
         }
         self.value(target)
     }
@@ -291,7 +299,7 @@ impl Translator<'_> {
         if let ExprKind::Index(inner, place) = &*target.kind {
             let (list, helper, key, of) = self.indexed(inner, place)?;
             if matches!(helper, "text" | "own") || sign == "??" {
-                return refuse(self.text, at, "error: this element cannot be set here");
+                return refuse(at, "error: this element cannot be set here");
             }
             if sign.is_empty() {
                 let given = self.typed(given, &of)?;
@@ -327,11 +335,7 @@ impl Translator<'_> {
         };
         match is_simple || sign.is_empty() {
             true => Ok(()),
-            false => refuse(
-                self.text,
-                target.at,
-                "error: put the object into a variable first",
-            ),
+            false => refuse(target.at, "error: put the object into a variable first"),
         }
     }
 
@@ -340,7 +344,7 @@ impl Translator<'_> {
         let of = old.of.clone();
         if of.is_number() && given.of.is_number() && !self.fits(&given.of, &of) {
             let message = format!("error CS0266: '{}' does not fit into '{of}'", given.of);
-            return refuse(self.text, at, message);
+            return refuse(at, message);
         }
         let new = self.computed(sign, old, given, at)?;
         match (&new.of, &of) {
@@ -361,7 +365,7 @@ impl Translator<'_> {
         if let ExprKind::Index(inner, place) = &*target.kind {
             let (list, helper, key, of) = self.indexed(inner, place)?;
             if matches!(helper, "text" | "own") || !of.is_number() {
-                return refuse(self.text, at, "error: this element cannot be counted here");
+                return refuse(at, "error: this element cannot be counted here");
             }
             let new = self.changed(sign, value("old", of.clone()), one_of(&of), at)?;
             let name = helper_name(helper, if is_new { "change" } else { "step" });
@@ -375,7 +379,7 @@ impl Translator<'_> {
         let of = variable.of.clone();
         if !of.is_number() {
             let message = format!("error CS0023: '{sign}{sign}' cannot be applied to '{of}'");
-            return refuse(self.text, at, message);
+            return refuse(at, message);
         }
         let new = self.changed(sign, variable.clone(), one_of(&of), at)?;
         let js = &variable.js;
@@ -399,18 +403,14 @@ impl Translator<'_> {
             (Some(written), _) => self.resolve(written)?,
             (None, Some(first)) => self.value(first)?.of,
             (None, None) => {
-                return refuse(
-                    self.text,
-                    at,
-                    "error CS0826: the type of the array is not known",
-                );
+                return refuse(at, "error CS0826: the type of the array is not known");
             }
         };
         if matches!(
             of,
             Type::Null | Type::Void | Type::Maybe(_) | Type::Pair(..)
         ) {
-            return refuse(self.text, at, "error: this is no element of an array here");
+            return refuse(at, "error: this is no element of an array here");
         }
         let js = match (len, values) {
             (Some(len), _) => {
@@ -441,14 +441,10 @@ impl Translator<'_> {
             if self.ready.is_some() {
                 let message =
                     "error: static fields get their values without classes of the source here";
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
             if !values.is_empty() {
-                return refuse(
-                    self.text,
-                    at,
-                    "error: members are not set behind `new` here",
-                );
+                return refuse(at, "error: members are not set behind `new` here");
             }
             let takes = self
                 .known
@@ -481,11 +477,7 @@ impl Translator<'_> {
         };
         match js {
             Some(js) => Ok(value(js, of)),
-            None => refuse(
-                self.text,
-                at,
-                format!("error: this `new {of}` is not understood"),
-            ),
+            None => refuse(at, format!("error: this `new {of}` is not understood")),
         }
     }
 
@@ -525,7 +517,7 @@ impl Translator<'_> {
         let mut pairs = Vec::new();
         for (key, one) in values {
             let Some(key) = key else {
-                return refuse(self.text, one.at, "error: a dictionary has keys and values");
+                return refuse(one.at, "error: a dictionary has keys and values");
             };
             let (key, one) = (self.typed(key, of.0)?, self.typed(one, of.1)?);
             pairs.push(format!("[{key}, {one}]"));
@@ -537,7 +529,7 @@ impl Translator<'_> {
         let mut out = Vec::new();
         for (key, one) in values {
             if key.is_some() {
-                return refuse(self.text, one.at, "error: these elements have no keys");
+                return refuse(one.at, "error: these elements have no keys");
             }
             out.push(self.typed(one, inner)?);
         }
@@ -569,11 +561,11 @@ impl Translator<'_> {
                     .transpose()?;
                 if wanted.is_some_and(|wanted| wanted != *of) {
                     let message = format!("error CS1503: '{name}' must be of type '{of}'");
-                    return refuse(self.text, *at, message);
+                    return refuse(*at, message);
                 }
                 let own = self.variable(name, of.clone(), *at)?;
                 let Some(hoisted) = &mut self.hoisted else {
-                    return refuse(self.text, *at, "error: `out` stands in a method here");
+                    return refuse(*at, "error: `out` stands in a method here");
                 };
                 hoisted.push_str(&format!("let {own} = {};\n", of.default_value()));
                 own
@@ -583,11 +575,11 @@ impl Translator<'_> {
                 self.check_simple("out", target)?;
                 if variable.of != *of {
                     let message = format!("error CS1503: `out` must be of type '{of}'");
-                    return refuse(self.text, at, message);
+                    return refuse(at, message);
                 }
                 variable.js
             }
-            Given::Value(_) => return refuse(self.text, at, "error CS1620: `out` is missing"),
+            Given::Value(_) => return refuse(at, "error CS1620: `out` is missing"),
         };
         Ok(format!("(given) => {{ {target} = given; }}"))
     }

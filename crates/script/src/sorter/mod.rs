@@ -65,13 +65,14 @@ impl Sorter {
                 code.len()
             )));
         }
+        let refused = |refusal: parser::Refusal| SorterError::Source(refusal.placed(code));
         let parsed = parser::Parser::new(code, 0, code.len());
         let classes = parsed.and_then(|mut parser| parser.classes());
-        let classes = classes.map_err(SorterError::Source)?;
+        let classes = classes.map_err(refused)?;
         if !classes.iter().any(|class| class.name == name) {
             return Err(SorterError::NoType(name.to_owned()));
         }
-        let script = classes::translate(code, &classes, name).map_err(SorterError::Source)?;
+        let script = classes::translate(&classes, name).map_err(refused)?;
         machine::check(&script)
             .map_err(|error| whole(format!("error: it cannot be translated: {error}")))?;
         Ok(Sorter {

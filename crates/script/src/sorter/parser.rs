@@ -2,8 +2,11 @@
 //!
 //! Called by `Sorter::compile`. Statements are read in `phrases`, expressions in `terms`.
 //!
-//! Invariants: linear but for few bounded looks ahead; nesting is bounded by [`DEPTH_MAX`], so that
-//! neither reading nor translating recurses further.
+//! Invariants:
+//! - Linear but for few bounded looks ahead.
+//! - Reading recurses at most [`DEPTH_MAX`] levels. Operators and calls in a row are read in loops and
+//!   make trees that are higher than that; no tree is higher than a small multiple of [`HEIGHT_MAX`],
+//!   so that translating and dropping it does not recurse further.
 
 use super::tree::{Class, Member, MemberKind, Parameter, TypeName};
 use crate::index::CompileError;
@@ -11,6 +14,10 @@ use crate::index::linq::lexer::{self, Spanned, Token, position};
 
 /// Deepest nesting of statements and expressions.
 pub(super) const DEPTH_MAX: usize = 48;
+
+/// Greatest height of the tree of a member: nesting, and operators, calls and `[]` in a row. Two
+/// hundred operators in a row have room; some thousand would not fit on the stack of a thread.
+pub(super) const HEIGHT_MAX: usize = 250;
 
 /// Words in front of members that change nothing here.
 const MODIFIERS: &[&str] = &[
@@ -73,7 +80,26 @@ const KEYWORDS: &[&str] = &[
     "while",
 ];
 
-pub(super) type Read<T> = Result<T, CompileError>;
+pub(super) type Read<T> = Result<T, Refusal>;
+
+/// Why a source is refused. Lines are counted once, at the end: an attempt that fails must be cheap.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// By the lexer.
+    Lexed(CompileError),
+    /// At a byte of the text.
+    At(usize, String),
+}
+
+impl Refusal {
+    /// With line and column in `text`.
+    pub(super) fn placed(self, text: &str) -> CompileError {
+        match self {
+            Refusal::Lexed(error) => error,
+            Refusal::At(at, message) => CompileError::new(message, "", position(text, at)),
+        }
+    }
+}
 
 /// See the file head.
 pub(super) struct Parser<'t> {
@@ -81,21 +107,24 @@ pub(super) struct Parser<'t> {
     tokens: Vec<Spanned>,
     pub(super) next: usize,
     pub(super) depth: usize,
+    /// How high the tree is of what was read on this level.
+    pub(super) height: usize,
 }
 
 /// An error at a byte of the text.
-pub(super) fn refuse<T>(text: &str, at: usize, message: impl Into<String>) -> Read<T> {
-    Err(CompileError::new(message, "", position(text, at)))
+pub(super) fn refuse<T>(at: usize, message: impl Into<String>) -> Read<T> {
+    Err(Refusal::At(at, message.into()))
 }
 
 impl<'t> Parser<'t> {
     pub(super) fn new(text: &'t str, start: usize, end: usize) -> Read<Parser<'t>> {
-        let tokens = lexer::tokens(text, start, end)?;
+        let tokens = lexer::tokens(text, start, end).map_err(Refusal::Lexed)?;
         Ok(Parser {
             text,
             tokens,
             next: 0,
             depth: 0,
+            height: 0,
         })
     }
 
@@ -135,19 +164,14 @@ impl<'t> Parser<'t> {
     }
 
     fn class(&mut self) -> Read<Class> {
-        let mut is_static = false;
         loop {
             match self.word() {
+                Some("static") => self.next += 1,
                 Some(word) if MODIFIERS.contains(&word) => self.next += 1,
-                Some("static") => {
-                    is_static = true;
-                    self.next += 1;
-                }
                 Some("class") => break,
                 _ => return self.unknown("a class is expected"),
             }
         }
-        let _ = is_static;
         self.next += 1;
         let at = self.at();
         let name = self.name()?;
@@ -329,6 +353,7 @@ impl<'t> Parser<'t> {
             let mut ranks = 0;
             while parser.is("[") && parser.is_sign_at(1, "]") {
                 parser.next += 2;
+                parser.grow()?;
                 ranks += 1;
             }
             Ok(TypeName {
@@ -346,17 +371,38 @@ impl<'t> Parser<'t> {
             return self.refuse("error: this is nested too deeply");
         }
         self.depth += 1;
-        let outcome = read(self);
+        let outcome = self.beside(|parser| {
+            let read = read(parser)?;
+            parser.grow()?;
+            Ok(read)
+        });
         self.depth -= 1;
         outcome
     }
 
+    /// Runs `read` for a tree that stands beside those of this level.
+    pub(super) fn beside<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        let height = std::mem::take(&mut self.height);
+        let outcome = read(self);
+        self.height = self.height.max(height);
+        outcome
+    }
+
+    /// Puts a level on top of what was read.
+    pub(super) fn grow(&mut self) -> Read<()> {
+        self.height += 1;
+        match self.height > HEIGHT_MAX {
+            true => self.refuse("error: this is too long: put parts of it into variables"),
+            false => Ok(()),
+        }
+    }
+
     /// Runs `read`; without a result everything is as before.
     pub(super) fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
-        let (next, depth) = (self.next, self.depth);
+        let (next, height) = (self.next, self.height);
         let outcome = read(self);
         if outcome.is_none() {
-            (self.next, self.depth) = (next, depth);
+            (self.next, self.height) = (next, height);
         }
         outcome
     }
@@ -431,7 +477,7 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn refuse<T>(&self, message: impl Into<String>) -> Read<T> {
-        refuse(self.text, self.at(), message)
+        refuse(self.at(), message)
     }
 
     /// Refuses the next token by name.

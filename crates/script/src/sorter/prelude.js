@@ -274,7 +274,6 @@
         },
         pow: (a, b) => (a === 1 || b === 0 ? 1 : a === -1 && Math.abs(b) === Infinity ? 1 : Math.pow(a, b)),
 
-        len: (text) => text.length,
         letter: (text, place) => text.charCodeAt(slot(text, place)),
         cut: (text, start) => part(text, start, text.length - start),
         part,

@@ -63,7 +63,7 @@ fn falls_through(body: &[Statement]) -> bool {
     !body.iter().any(leaves)
 }
 
-impl Translator<'_> {
+impl Translator {
     /// Statements with a scope of their own, without braces.
     pub(super) fn block(&mut self, statements: &[Statement]) -> Read<String> {
         self.scopes.push(Vec::new());
@@ -80,7 +80,7 @@ impl Translator<'_> {
             StatementKind::Block(inner) => self.block(inner),
             StatementKind::Local(..) => {
                 let message = "error CS1023: a declaration stands in a block";
-                refuse(self.text, statement.at, message)
+                refuse(statement.at, message)
             }
             _ => self.block(std::slice::from_ref(statement)),
         }
@@ -160,7 +160,7 @@ impl Translator<'_> {
                     (Some(value), gives) if gives != Type::Void => self.typed(value, &gives)?,
                     _ => {
                         let message = "error CS0127: what is returned does not fit the method";
-                        return refuse(self.text, statement.at, message);
+                        return refuse(statement.at, message);
                     }
                 };
                 let _ = writeln!(out, "return {value};");
@@ -198,12 +198,12 @@ impl Translator<'_> {
                         Type::Null | Type::Void | Type::Never | Type::Maybe(_)
                     ) {
                         let message = format!("error CS0815: the type of '{name}' is not known");
-                        return refuse(self.text, *at, message);
+                        return refuse(*at, message);
                     }
                     (value.of, value.js)
                 }
                 (None, None) => {
-                    return refuse(self.text, *at, "error CS0818: `var` needs a value");
+                    return refuse(*at, "error CS0818: `var` needs a value");
                 }
             };
             let own = self.variable(name, of, *at)?;
@@ -223,7 +223,7 @@ impl Translator<'_> {
         let list = self.value(list)?;
         let Some(element) = list.of.element() else {
             let message = format!("error CS1579: foreach cannot go over '{}'", list.of);
-            return refuse(self.text, at, message);
+            return refuse(at, message);
         };
         let of = match variable.0 {
             Some(written) => self.resolve(written)?,
@@ -231,7 +231,7 @@ impl Translator<'_> {
         };
         if of != element {
             let message = format!("error: the elements are '{element}', not '{of}'");
-            return refuse(self.text, at, message);
+            return refuse(at, message);
         }
         let values = match &list.of {
             Type::Text => format!("S.letters({})", list.js),
@@ -260,7 +260,7 @@ impl Translator<'_> {
             Type::Int | Type::Long | Type::Char | Type::Text | Type::Bool
         ) {
             let message = format!("error: switch over '{}' is not understood", value.of);
-            return refuse(self.text, at, message);
+            return refuse(at, message);
         }
         let _ = writeln!(out, "switch ({}) {{", value.js);
         for (labels, body) in sections {
@@ -276,7 +276,7 @@ impl Translator<'_> {
             if falls_through(body) {
                 let at = body.first().map_or(at, |first| first.at);
                 let message = "error CS0163: a section of a switch ends with break or return";
-                return refuse(self.text, at, message);
+                return refuse(at, message);
             }
             let body = self.block(body)?;
             let _ = writeln!(out, "{{\n{body}}}");
@@ -294,7 +294,6 @@ impl Translator<'_> {
             | ExprKind::New(..)
             | ExprKind::Safe(..) => self.value(value).map(|value| value.js),
             _ => refuse(
-                self.text,
                 value.at,
                 "error CS0201: only assignments, calls, ++, -- and new stand as statements",
             ),

@@ -53,7 +53,8 @@ impl Parser<'_> {
         if let Some(names) = self.attempt(Parser::lambda_head) {
             let body = match self.is("{") {
                 true => self.block()?,
-                false => vec![self.lambda_value()?],
+                // Whether the value is given depends on the type of the lambda.
+                false => vec![self.arrow(true)?],
             };
             return Ok(made(at, ExprKind::Lambda(names, body)));
         }
@@ -67,11 +68,6 @@ impl Parser<'_> {
             }
         }
         Ok(left)
-    }
-
-    /// What stands behind the `=>` of a lambda: whether it is given depends on the lambda's type.
-    fn lambda_value(&mut self) -> Read<Statement> {
-        self.arrow(true)
     }
 
     fn lambda_head(&mut self) -> Option<Vec<(Option<TypeName>, String)>> {
@@ -128,13 +124,8 @@ impl Parser<'_> {
             return self.unary();
         };
         let mut left = self.binary(level + 1)?;
-        let mut count = 0;
         loop {
             let at = self.at();
-            count += 1;
-            if count > 500 {
-                return self.refuse("error: this expression is too long");
-            }
             if level == TESTS && self.take("is") {
                 let negated = self.take("not");
                 let tested = match self.take("null") {
@@ -145,18 +136,21 @@ impl Parser<'_> {
                     return self.unknown("a pattern that declares a name is not understood");
                 }
                 left = made(at, ExprKind::Is(left, negated, tested));
+                self.grow()?;
                 continue;
             }
             if level == TESTS && self.take("as") {
                 left = made(at, ExprKind::As(left, self.type_name()?));
+                self.grow()?;
                 continue;
             }
             let Some(sign) = signs.iter().find(|sign| self.is_operator(sign)) else {
                 return Ok(left);
             };
             self.next += 1;
-            let right = self.binary(level + 1)?;
+            let right = self.beside(|parser| parser.binary(level + 1))?;
             left = made(at, ExprKind::Binary(sign, left, right));
+            self.grow()?;
         }
     }
 
@@ -211,12 +205,7 @@ impl Parser<'_> {
     /// Members, calls and indexes behind `start`.
     fn postfix(&mut self, start: Expr) -> Read<Expr> {
         let mut expr = start;
-        let mut count = 0;
         loop {
-            count += 1;
-            if count > 200 {
-                return self.refuse("error: this expression is too long");
-            }
             let at = self.at();
             if self.take(".") {
                 expr = made(self.at(), ExprKind::Member(expr, self.name()?));
@@ -242,6 +231,7 @@ impl Parser<'_> {
             } else {
                 return Ok(expr);
             }
+            self.grow()?;
         }
     }
 
@@ -298,11 +288,7 @@ impl Parser<'_> {
             Token::Long(value) => match source.ends_with(['l', 'L']) {
                 true => ExprKind::Long(value),
                 false if source.ends_with(['u', 'U']) => {
-                    return refuse(
-                        self.text,
-                        at,
-                        "error: numbers without a sign are not understood",
-                    );
+                    return refuse(at, "error: numbers without a sign are not understood");
                 }
                 false => ExprKind::Int(value),
             },
@@ -318,7 +304,7 @@ impl Parser<'_> {
                 match (units.next(), units.next()) {
                     (Some(unit), None) => ExprKind::Char(unit),
                     _ => {
-                        return refuse(self.text, at, "error: a character is one letter in quotes");
+                        return refuse(at, "error: a character is one letter in quotes");
                     }
                 }
             }
@@ -375,6 +361,7 @@ impl Parser<'_> {
             self.expect("]")?;
             while self.is("[") && self.is_sign_at(1, "]") {
                 self.next += 2;
+                self.grow()?;
                 type_name.ranks += 1;
             }
             if self.is("{") {
@@ -425,11 +412,7 @@ impl Parser<'_> {
         let at = self.at();
         let value = self.expression()?;
         match *value.kind {
-            ExprKind::Assign(..) => refuse(
-                self.text,
-                at,
-                "error: members are not set behind `new` here",
-            ),
+            ExprKind::Assign(..) => refuse(at, "error: members are not set behind `new` here"),
             _ => Ok((None, value)),
         }
     }
@@ -453,18 +436,14 @@ impl Parser<'_> {
                 '\\' if !is_verbatim => match unescape(&mut letters) {
                     Some(letter) => plain.push(letter),
                     None => {
-                        return refuse(
-                            text,
-                            start + offset,
-                            "error: this escape is not part of C#",
-                        );
+                        return refuse(start + offset, "error: this escape is not part of C#");
                     }
                 },
                 '{' => {
                     let from = start + offset + 1;
                     let len = hole_len(rest);
                     let Some(len) = len else {
-                        return refuse(text, from, "error CS1513: } expected");
+                        return refuse(from, "error CS1513: } expected");
                     };
                     pieces.push(Piece::Text(std::mem::take(&mut plain)));
                     pieces.push(Piece::Hole(self.hole(from, from + len)?));
@@ -476,7 +455,7 @@ impl Parser<'_> {
                         letters.next();
                     }
                 }
-                '}' => return refuse(text, start + offset, "error: write }} for a brace"),
+                '}' => return refuse(start + offset, "error: write }} for a brace"),
                 other => plain.push(other),
             }
         }
@@ -488,6 +467,7 @@ impl Parser<'_> {
         let mut inner = Parser::new(self.text, from, to)?;
         inner.depth = self.depth;
         let value = inner.expression()?;
+        self.height = self.height.max(inner.height);
         match inner.token() {
             Token::End => Ok(value),
             _ => inner.unknown("formats in interpolated texts are not understood"),

@@ -186,10 +186,10 @@ impl Type {
     }
 
     /// The type that a name stands for.
-    pub(super) fn resolve(text: &str, written: &TypeName, classes: &[String]) -> Read<Type> {
+    pub(super) fn resolve(written: &TypeName, classes: &[String]) -> Read<Type> {
         let mut arguments = Vec::new();
         for argument in &written.arguments {
-            arguments.push(Type::resolve(text, argument, classes)?);
+            arguments.push(Type::resolve(argument, classes)?);
         }
         let boxed = |slot: usize| Box::new(arguments[slot].clone());
         let name = written.name.as_str();
@@ -231,7 +231,7 @@ impl Type {
             }
             (name, _) => {
                 let message = format!("error: the type '{name}' is not known to sorters");
-                return refuse(text, written.at, message);
+                return refuse(written.at, message);
             }
         };
         Ok((0..written.ranks).fold(plain, |inner, _| Type::Array(Box::new(inner))))
