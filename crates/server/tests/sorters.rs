@@ -149,7 +149,10 @@ fn sorters_that_are_not_understood_are_refused_and_what_they_throw_is_told() {
         "throw new InvalidOperationException($\"Catch me: {fieldName}:{numHits}:{sortPos}:{reversed}\");",
     );
     assert_eq!(connection.put(OWN, &body("S", &thrower)).status, 201);
-    let (status, told) = ask(&mut connection, "from Things order by custom(name, 'S') desc");
+    let (status, told) = ask(
+        &mut connection,
+        "from Things order by custom(name, 'S') desc",
+    );
     assert_eq!(status, 400);
     assert_eq!(told["Type"], "System.InvalidOperationException");
     assert_eq!(told["Message"], "Catch me: name:1:0:True");

@@ -19,7 +19,7 @@ use crate::source::{DocumentNumber, Source};
 use crate::syntax::Ordering;
 
 /// Bytes of the rank of a value: as a number, as text, and with what orders them.
-const RANK_BYTES: usize = 32;
+const RANK_BYTES: usize = 24;
 
 /// The sorters of a query by the position of their keys.
 pub(super) type Found<'o> = Vec<Option<&'o Sorter>>;

@@ -16,7 +16,23 @@ pub(super) struct Field {
     pub(super) of: Type,
     pub(super) is_static: bool,
     pub(super) is_computed: bool,
+    pub(super) is_const: bool,
 }
+
+/// A variable in scope.
+#[derive(Clone, Debug)]
+pub(super) struct Variable {
+    name: String,
+    /// Its name in JavaScript.
+    pub(super) own: String,
+    pub(super) of: Type,
+    /// Why it cannot be set.
+    pub(super) fixed: Option<&'static str>,
+}
+
+/// Of a constant that is set.
+pub(super) const IS_CONST: &str =
+    "error CS0131: The left-hand side of an assignment must be a variable, property or indexer";
 
 /// A method, constructor or indexer.
 #[derive(Clone, Debug)]
@@ -43,8 +59,7 @@ pub(super) struct Translator {
     pub(super) is_static: bool,
     /// Static fields that have their values; `None` outside of their initial values.
     pub(super) ready: Option<Vec<(String, String)>>,
-    /// Variables by scope: name, name in JavaScript, type.
-    pub(super) scopes: Vec<Vec<(String, String, Type)>>,
+    pub(super) scopes: Vec<Vec<Variable>>,
     pub(super) name_count: usize,
     /// Types that the methods and lambdas around give.
     pub(super) gives: Vec<Type>,
@@ -151,6 +166,7 @@ impl Translator {
                         of,
                         is_static: member.is_static,
                         is_computed: matches!(member.kind, MemberKind::Property(_)),
+                        is_const: member.is_const,
                     };
                     known.fields.insert(member.name.clone(), field).is_some()
                 }
@@ -284,7 +300,7 @@ impl Translator {
         let mut names = Vec::new();
         for parameter in parameters {
             let of = self.resolve(&parameter.type_name)?;
-            names.push(self.variable(&parameter.name, of, parameter.type_name.at)?);
+            names.push(self.variable(&parameter.name, of, None, parameter.type_name.at)?);
         }
         if gives != Type::Void && !super::statements::ends(body) {
             return refuse(at, "error CS0161: not all code paths return a value");
@@ -361,7 +377,13 @@ impl Translator {
     }
 
     /// Declares a variable; its name in JavaScript.
-    pub(super) fn variable(&mut self, name: &str, of: Type, at: usize) -> Read<String> {
+    pub(super) fn variable(
+        &mut self,
+        name: &str,
+        of: Type,
+        fixed: Option<&'static str>,
+        at: usize,
+    ) -> Read<String> {
         if self.find(name).is_some() {
             let message = format!("error CS0128: a variable named '{name}' is already defined");
             return refuse(at, message);
@@ -372,19 +394,19 @@ impl Translator {
         self.name_count += 1;
         let own = format!("v_{name}${}", self.name_count);
         if let Some(scope) = self.scopes.last_mut() {
-            scope.push((name.to_owned(), own.clone(), of));
+            scope.push(Variable {
+                name: name.to_owned(),
+                own: own.clone(),
+                of,
+                fixed,
+            });
         }
         Ok(own)
     }
 
     /// A variable in scope.
-    pub(super) fn find(&self, name: &str) -> Option<(String, Type)> {
-        let all = self
-            .scopes
-            .iter()
-            .rev()
-            .flat_map(|scope| scope.iter().rev());
-        let mut named = all.filter(|(own, ..)| own == name);
-        named.next().map(|(_, own, of)| (own.clone(), of.clone()))
+    pub(super) fn find(&self, name: &str) -> Option<Variable> {
+        let all = self.scopes.iter().flatten();
+        all.rev().find(|one| one.name == name).cloned()
     }
 }

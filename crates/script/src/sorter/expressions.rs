@@ -14,10 +14,30 @@ use super::types::{Type, exception};
 pub(super) struct Value {
     pub(super) js: String,
     pub(super) of: Type,
+    /// The operator of a row `(a + b + c)`, to which the next goes without one more parenthesis: the
+    /// stack of the engine is small.
+    row: Option<&'static str>,
 }
 
 pub(super) fn value(js: impl Into<String>, of: Type) -> Value {
-    Value { js: js.into(), of }
+    Value {
+        js: js.into(),
+        of,
+        row: None,
+    }
+}
+
+/// `(left sign right)`, for an operator that JavaScript too reads from left to right.
+fn row(sign: &'static str, left: Value, right: &str, of: Type) -> Value {
+    let open = match left.row == Some(sign) {
+        true => left.js[1..left.js.len() - 1].to_owned(),
+        false => left.js,
+    };
+    Value {
+        js: format!("({open} {sign} {right})"),
+        of,
+        row: Some(sign),
+    }
 }
 
 /// A text as JavaScript.
@@ -33,6 +53,16 @@ pub(super) fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// Bytes of texts that are compared at no cost, as the prelude has it.
+const PLAIN_BYTES_MAX: usize = 256;
+
+impl Value {
+    /// Whether it is a literal of no more letters than are compared at no cost.
+    fn is_short_text(&self) -> bool {
+        self.js.starts_with('"') && self.js.len() <= PLAIN_BYTES_MAX
+    }
 }
 
 impl Translator {
@@ -256,7 +286,7 @@ impl Translator {
                 let message = format!("error CS1678: '{name}' is of type '{of}'");
                 return refuse(expr.at, message);
             }
-            parameters.push(self.variable(name, of.clone(), expr.at)?);
+            parameters.push(self.variable(name, of.clone(), None, expr.at)?);
         }
         let text = match body.as_slice() {
             [only] if **gives == Type::Void && only.given_value().is_some() => {
@@ -329,11 +359,11 @@ impl Translator {
             refuse(at, message)
         };
         match (sign, &left.of, &right.of) {
-            ("&&" | "||", Type::Bool, Type::Bool) => {
-                return Ok(value(
-                    format!("({} {sign} {})", left.js, right.js),
-                    Type::Bool,
-                ));
+            ("&&", Type::Bool, Type::Bool) => {
+                return Ok(row("&&", left, &right.js, Type::Bool));
+            }
+            ("||", Type::Bool, Type::Bool) => {
+                return Ok(row("||", left, &right.js, Type::Bool));
             }
             ("&" | "|" | "^", Type::Bool, Type::Bool) => {
                 return Ok(value(
@@ -355,6 +385,15 @@ impl Translator {
                 let Some(of) = of else {
                     return unknown(&left.of, &right.of);
                 };
+                // What is compared with null or a few letters is no way around the limit of steps.
+                let is_short = [&left, &right]
+                    .iter()
+                    .any(|one| one.of == Type::Null || one.is_short_text());
+                if of == Type::Text && !is_short {
+                    let not = if sign == "!=" { "!" } else { "" };
+                    let js = format!("({not}S.same({}, {}))", left.js, right.js);
+                    return Ok(value(js, Type::Bool));
+                }
                 let (a, b) = match of.is_number() {
                     true => (self.convert(left, &of, at)?, self.convert(right, &of, at)?),
                     false => (left.js, right.js),
@@ -362,8 +401,11 @@ impl Translator {
                 return Ok(value(format!("({a} {sign}= {b})"), Type::Bool));
             }
             ("+", Type::Text, _) | ("+", _, Type::Text) => {
-                let (a, b) = (self.as_text(left, at)?, self.as_text(right, at)?);
-                return Ok(value(format!("({a} + {b})"), Type::Text));
+                let left = match left.row {
+                    Some("+") => left,
+                    _ => value(self.as_text(left, at)?, Type::Text),
+                };
+                return Ok(row("+", left, &self.as_text(right, at)?, Type::Text));
             }
             _ => {}
         }

@@ -468,12 +468,11 @@ impl Translator {
                 Type::Bool,
             )),
             (Type::Set(inner), "Contains", 1) => {
-                Some(value(format!("{js}.has({})", one(0, inner)?), Type::Bool))
+                Some(value(format!("{js}.holds({})", one(0, inner)?), Type::Bool))
             }
-            (Type::Set(inner), "Remove", 1) => Some(value(
-                format!("{js}.remove({})", one(0, inner)?),
-                Type::Bool,
-            )),
+            (Type::Set(inner), "Remove", 1) => {
+                Some(value(format!("{js}.drop({})", one(0, inner)?), Type::Bool))
+            }
             (Type::Function(takes, gives), "Invoke", count) if takes.len() == count => {
                 let values = takes.iter().enumerate().map(|(slot, of)| one(slot, of));
                 let values = values.collect::<Read<Vec<_>>>()?.join(", ");

@@ -3,6 +3,7 @@
 //! Called by the query crate once for a query. Steps grow with the number of hits; memory and stack
 //! are limits of the realm; time is the host's matter, as for other scripts.
 
+use std::fmt::Write as _;
 use std::rc::Rc;
 
 use jackdaw_document::{Array, DocumentBuf, Limits};
@@ -168,10 +169,13 @@ fn task(clauses: &[Clause<'_>], count: u32, wanted: u32) -> String {
         }
         match clause {
             Clause::Ranks(ranks) => {
-                let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
-                json.push_str("{\"ranks\":[");
-                json.push_str(&ranks.join(","));
-                json.push_str("]}");
+                json.push_str("{\"ranks\":");
+                let mut sign = '[';
+                for rank in ranks {
+                    let _ = write!(json, "{sign}{rank}");
+                    sign = ',';
+                }
+                json.push_str(if ranks.is_empty() { "[]}" } else { "]}" });
             }
             Clause::Custom {
                 field,

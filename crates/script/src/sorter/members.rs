@@ -5,15 +5,18 @@
 use super::classes::Translator;
 use super::expressions::{Value, value};
 use super::known;
-use super::parser::{Read, refuse};
-use super::tree::{Expr, ExprKind, Given, TypeName};
+use super::parser::{DEPTH_MAX, Read, refuse};
+use super::tree::{Element, Expr, ExprKind, Given, TypeName};
 use super::types::Type;
+
+const NO_TARGET: &str =
+    "error: variables, fields of objects and elements are set here, nothing else";
 
 impl Translator {
     /// A name that stands alone: a variable, or a member of the class.
     pub(super) fn name(&mut self, name: &str, at: usize) -> Read<Value> {
-        if let Some((own, of)) = self.find(name) {
-            return Ok(value(own, of));
+        if let Some(variable) = self.find(name) {
+            return Ok(value(variable.own, variable.of));
         }
         let class = self.class.clone();
         match self.field(&class, name, None, at)? {
@@ -254,39 +257,37 @@ impl Translator {
 
     /// A variable or field that is set by its name; refuses what cannot be set.
     fn target(&mut self, target: &Expr) -> Read<Value> {
-        let is_settable = match &*target.kind {
-            ExprKind::Name(name) => {
-                let own = self
-                    .known
-                    .get(&self.class)
-                    .and_then(|known| known.fields.get(name));
-                self.find(name).is_some()
-                    || own.is_some_and(|own| !own.is_static && !own.is_computed)
-            }
-            ExprKind::Member(inner, name) => {
-                let of = match self.type_of(inner) {
-                    Some(_) => None,
-                    None => Some(self.value(inner)?.of),
-                };
-                match of {
-                    Some(Type::Class(class)) => {
-                        let own = self
-                            .known
-                            .get(&class)
-                            .and_then(|known| known.fields.get(name));
-                        own.is_some_and(|own| !own.is_static && !own.is_computed)
-                    }
-                    _ => false,
+        let at = target.at;
+        let (class, of, name) = match &*target.kind {
+            ExprKind::Name(name) => match self.find(name) {
+                Some(variable) => {
+                    return match variable.fixed {
+                        None => Ok(value(variable.own, variable.of)),
+                        Some(why) => refuse(at, why),
+                    };
                 }
+                None => (Type::Class(self.class.clone()), None, name),
+            },
+            ExprKind::Member(inner, name) if self.type_of(inner).is_none() => {
+                let inner = self.value(inner)?;
+                (inner.of, Some(inner.js), name)
             }
-            _ => false,
+            _ => return refuse(at, NO_TARGET),
         };
-        if !is_settable {
-            let message =
-                "error: variables, fields of objects and elements are set here, nothing else";
-            return refuse(target.at, message);
+        let Type::Class(class) = class else {
+            return refuse(at, NO_TARGET);
+        };
+        let field = self
+            .known
+            .get(&class)
+            .and_then(|known| known.fields.get(name));
+        if field.is_some_and(|field| field.is_static || field.is_computed) {
+            return refuse(at, NO_TARGET);
         }
-        self.value(target)
+        match self.field(&class, name, of.as_deref(), at)? {
+            Some(found) => Ok(found),
+            None => refuse(at, NO_TARGET),
+        }
     }
 
     pub(super) fn assign(
@@ -399,11 +400,17 @@ impl Translator {
         values: Option<&[Expr]>,
         at: usize,
     ) -> Read<Value> {
-        let of = match (element, values.and_then(<[Expr]>::first)) {
-            (Some(written), _) => self.resolve(written)?,
-            (None, Some(first)) => self.value(first)?.of,
-            (None, None) => {
-                return refuse(at, "error CS0826: the type of the array is not known");
+        let mut values = values.unwrap_or_default().iter();
+        let mut items = Vec::new();
+        let of = match element {
+            Some(written) => self.resolve(written)?,
+            None => {
+                let Some(first) = values.next() else {
+                    return refuse(at, "error CS0826: the type of the array is not known");
+                };
+                let first = self.value(first)?;
+                items.push(first.js);
+                first.of
             }
         };
         if matches!(
@@ -412,17 +419,20 @@ impl Translator {
         ) {
             return refuse(at, "error: this is no element of an array here");
         }
-        let js = match (len, values) {
-            (Some(len), _) => {
+        // Arrays of variables that are arrays: no name of a type bounds how deep they are.
+        if of.ranks() >= DEPTH_MAX {
+            return refuse(at, "error: this is nested too deeply");
+        }
+        let js = match len {
+            Some(len) => {
                 let len = self.typed(len, &Type::Int)?;
                 format!("S.array({len}, {})", of.default_value())
             }
-            (None, values) => {
-                let values = values.unwrap_or_default().iter();
-                let values = values
-                    .map(|one| self.typed(one, &of))
-                    .collect::<Read<Vec<_>>>()?;
-                format!("[{}]", values.join(", "))
+            None => {
+                for one in values {
+                    items.push(self.typed(one, &of)?);
+                }
+                format!("[{}]", items.join(", "))
             }
         };
         Ok(value(js, Type::Array(Box::new(of))))
@@ -432,7 +442,7 @@ impl Translator {
         &mut self,
         written: &TypeName,
         given: &[Given],
-        values: &[(Option<Expr>, Expr)],
+        values: &[Element],
         at: usize,
     ) -> Read<Value> {
         let is_read_only = written.name.starts_with('I') && written.name != "IndexReader";
@@ -485,7 +495,7 @@ impl Translator {
         &mut self,
         inner: &Type,
         given: &[Given],
-        values: &[(Option<Expr>, Expr)],
+        values: &[Element],
     ) -> Read<Option<String>> {
         let elements = self.elements(inner, values)?;
         Ok(match given {
@@ -508,30 +518,31 @@ impl Translator {
         })
     }
 
-    fn new_map(
-        &mut self,
-        of: (&Type, &Type),
-        how: &str,
-        values: &[(Option<Expr>, Expr)],
-    ) -> Read<String> {
+    fn new_map(&mut self, of: (&Type, &Type), how: &str, values: &[Element]) -> Read<String> {
         let mut pairs = Vec::new();
-        for (key, one) in values {
-            let Some(key) = key else {
-                return refuse(one.at, "error: a dictionary has keys and values");
+        for element in values {
+            let (key, one, is_put) = match element {
+                Element::One(one) => {
+                    return refuse(one.at, "error: a dictionary has keys and values");
+                }
+                Element::Add(key, one) => (key, one, false),
+                Element::Put(key, one) => (key, one, true),
             };
             let (key, one) = (self.typed(key, of.0)?, self.typed(one, of.1)?);
-            pairs.push(format!("[{key}, {one}]"));
+            pairs.push(format!("[{key}, {one}, {is_put}]"));
         }
         Ok(format!("S.table({how}, [{}])", pairs.join(", ")))
     }
 
-    fn elements(&mut self, inner: &Type, values: &[(Option<Expr>, Expr)]) -> Read<String> {
+    fn elements(&mut self, inner: &Type, values: &[Element]) -> Read<String> {
         let mut out = Vec::new();
-        for (key, one) in values {
-            if key.is_some() {
-                return refuse(one.at, "error: these elements have no keys");
+        for element in values {
+            match element {
+                Element::One(one) => out.push(self.typed(one, inner)?),
+                Element::Add(_, one) | Element::Put(_, one) => {
+                    return refuse(one.at, "error: these elements have no keys");
+                }
             }
-            out.push(self.typed(one, inner)?);
         }
         Ok(out.join(", "))
     }
@@ -563,7 +574,7 @@ impl Translator {
                     let message = format!("error CS1503: '{name}' must be of type '{of}'");
                     return refuse(*at, message);
                 }
-                let own = self.variable(name, of.clone(), *at)?;
+                let own = self.variable(name, of.clone(), None, *at)?;
                 let Some(hoisted) = &mut self.hoisted else {
                     return refuse(*at, "error: `out` stands in a method here");
                 };
@@ -589,6 +600,7 @@ impl Translator {
 fn one_of(of: &Type) -> Value {
     match of {
         Type::Long => value("1n", Type::Long),
+        Type::Char => value("1", Type::Char),
         _ => value("1", Type::Int),
     }
 }

@@ -197,11 +197,12 @@ impl<'t> Parser<'t> {
     }
 
     fn member(&mut self, class: &str, members: &mut Vec<Member>) -> Read<()> {
-        let (mut is_static, mut is_override) = (false, false);
+        let (mut is_static, mut is_const, mut is_override) = (false, false, false);
         loop {
             match self.word() {
                 Some(word) if MODIFIERS.contains(&word) => {}
-                Some("static" | "const") => is_static = true,
+                Some("static") => is_static = true,
+                Some("const") => (is_static, is_const) = (true, true),
                 Some("override") => is_override = true,
                 _ => break,
             }
@@ -212,6 +213,7 @@ impl<'t> Parser<'t> {
             members.push(Member {
                 name: name.to_owned(),
                 is_static,
+                is_const,
                 is_override,
                 type_name,
                 kind,

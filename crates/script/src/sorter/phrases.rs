@@ -106,13 +106,15 @@ impl Parser<'_> {
         self.next += usize::from(keeps);
         match word {
             "if" => {
-                let condition = self.condition()?;
-                let then = Box::new(self.statement()?);
-                let otherwise = match self.take("else") {
-                    true => Some(Box::new(self.statement()?)),
-                    false => None,
-                };
-                Ok(StatementKind::If(condition, then, otherwise))
+                let mut branches = vec![(self.condition()?, self.statement()?)];
+                while self.take("else") {
+                    if !self.take("if") {
+                        let otherwise = Some(Box::new(self.statement()?));
+                        return Ok(StatementKind::If(branches, otherwise));
+                    }
+                    branches.push((self.condition()?, self.statement()?));
+                }
+                Ok(StatementKind::If(branches, None))
             }
             "for" => self.for_loop(),
             "foreach" => {
@@ -156,7 +158,7 @@ impl Parser<'_> {
             "break" => self.expect(";").map(|()| StatementKind::Break),
             "continue" => self.expect(";").map(|()| StatementKind::Continue),
             _ => {
-                let kind = self.simple()?;
+                let kind = self.simple(word == "const")?;
                 self.expect(";")?;
                 Ok(kind)
             }
@@ -164,7 +166,7 @@ impl Parser<'_> {
     }
 
     /// A declaration of locals, or an expression; without the `;`.
-    fn simple(&mut self) -> Read<StatementKind> {
+    fn simple(&mut self, is_const: bool) -> Read<StatementKind> {
         if let Some(type_name) = self.attempt(Parser::declared) {
             let mut names = Vec::new();
             loop {
@@ -177,7 +179,7 @@ impl Parser<'_> {
                 };
                 names.push((name, value, at));
                 if !self.take(",") {
-                    return Ok(StatementKind::Local(type_name, names));
+                    return Ok(StatementKind::Local(is_const, type_name, names));
                 }
             }
         }
@@ -217,7 +219,7 @@ impl Parser<'_> {
         if !self.is(";") {
             loop {
                 let at = self.at();
-                let kind = self.simple()?;
+                let kind = self.simple(false)?;
                 first.push(Statement { kind, at });
                 if !self.take(",") {
                     break;

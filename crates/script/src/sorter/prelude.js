@@ -7,7 +7,14 @@
 // Numbers: int, double and char are numbers, long is a BigInt. Lists and arrays are arrays.
 (function (askHost, takeSteps) {
     'use strict';
+    // Texts up to this length are no work worth counting: built-in functions get through them in the
+    // time of a few steps.
     const PLAIN = 256;
+    // Texts that are looked for are compared at each place of a text, in the worst case with all of
+    // their letters. Up to this length that is work of the same order as the step of 64 letters.
+    const NEEDLE = 64;
+    // Digits of a whole number that is read; leading zeros count. Longer ones cost more than linear time.
+    const DIGITS = 4096;
 
     class Raised {
         constructor(type, message) {
@@ -48,7 +55,8 @@
         return out;
     };
     const lower = (text) => mapped(text, (part) => part.toLowerCase());
-    const upper = (text) => mapped(text, (part) => part.toUpperCase());
+    // These two have capital letters that are not theirs alone; invariant culture leaves them.
+    const upper = (text) => mapped(text, (part) => (part === '\u0131' || part === '\u017f' ? part : part.toUpperCase()));
 
     const ordinal = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
     // Punctuation and signs in the order of the root collation; then digits, then letters.
@@ -131,6 +139,23 @@
         return charged(text).substr(start, len);
     };
     const needle = (text) => (text === null ? missing('value') : charged(text));
+    // Looks for `other` with `look`, a built-in function that does not ask about the limit.
+    const search = (text, other, look) => {
+        if (needle(other).length > NEEDLE) takeSteps(text.length * other.length);
+        return look(charged(text), other);
+    };
+    const padded = (text, len, pad) => {
+        if (len < 0) {
+            raise('System.ArgumentOutOfRangeException', "Non-negative number required. (Parameter 'totalWidth')");
+        }
+        takeSteps(len);
+        return pad(text);
+    };
+    // Lists know of changes of their elements while they are gone over.
+    const touched = (list) => {
+        list.version = (list.version ?? 0) + 1;
+        return list;
+    };
     const SPACE = /[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
     const trimmed = (text, isCut, atStart, atEnd) => {
         let from = 0;
@@ -153,7 +178,12 @@
         }
         key(key) {
             if (key === null) missing('key');
+            if (typeof key === 'string') charged(key);
             return this.how === 5 ? upper(key) : key;
+        }
+        // Of a set, which may have null.
+        element(key) {
+            return key === null ? null : this.key(key);
         }
         find(key) {
             return this.map.get(this.key(key));
@@ -180,9 +210,16 @@
             this.set(key, value);
         }
         insert(key) {
-            if (this.map.has(key === null ? null : this.key(key))) return false;
-            this.map.set(key === null ? null : this.key(key), [key, key]);
+            const element = this.element(key);
+            if (this.map.has(element)) return false;
+            this.map.set(element, [key, key]);
             return true;
+        }
+        holds(key) {
+            return this.map.has(this.element(key));
+        }
+        drop(key) {
+            return this.map.delete(this.element(key));
         }
         remove(key) {
             return this.map.delete(this.key(key));
@@ -198,7 +235,7 @@
             return whole === null || whole < -2147483648n || whole > 2147483647n ? null : Number(whole);
         },
         long: (text) => {
-            if (text === null || !/^\s*[+-]?[0-9]+\s*$/.test(charged(text)) || text.length > 4096) return null;
+            if (text === null || !/^\s*[+-]?[0-9]+\s*$/.test(charged(text)) || text.length > DIGITS) return null;
             const whole = BigInt(text.trim().replace(/^\+/, ''));
             return BigInt.asIntN(64, whole) === whole ? whole : null;
         },
@@ -277,26 +314,27 @@
         letter: (text, place) => text.charCodeAt(slot(text, place)),
         cut: (text, start) => part(text, start, text.length - start),
         part,
-        find: (text, other, how) => folded(charged(text), how).indexOf(folded(needle(other), how)),
+        find: (text, other, how) => search(folded(charged(text), how), folded(needle(other), how), (a, b) => a.indexOf(b)),
         findFrom: (text, other, start) => {
             if (start < 0 || start > text.length) range();
-            return charged(text).indexOf(needle(other), start);
+            return search(text, other, (a, b) => a.indexOf(b, start));
         },
         findLetter: (text, code) => charged(text).indexOf(letterOf(code)),
         findLetterFrom: (text, code, start) => {
             if (start < 0 || start > text.length) range();
             return charged(text).indexOf(letterOf(code), start);
         },
-        findLast: (text, other) => charged(text).lastIndexOf(needle(other)),
+        findLast: (text, other) => search(text, other, (a, b) => a.lastIndexOf(b)),
         findLastLetter: (text, code) => charged(text).lastIndexOf(letterOf(code)),
         starts: (text, other, how) => folded(charged(text), how).startsWith(folded(needle(other), how)),
         ends: (text, other, how) => folded(charged(text), how).endsWith(folded(needle(other), how)),
         startsLetter: (text, code) => text.length > 0 && text.charCodeAt(0) === code,
         endsLetter: (text, code) => text.length > 0 && text.charCodeAt(text.length - 1) === code,
-        contains: (text, other, how) => folded(charged(text), how).includes(folded(needle(other), how)),
+        contains: (text, other, how) => search(folded(charged(text), how), folded(needle(other), how), (a, b) => a.includes(b)),
         containsLetter: (text, code) => charged(text).includes(letterOf(code)),
         split: (text, code) => charged(text).split(letterOf(code)),
-        splitText: (text, other) => (other === null || other === '' ? [charged(text)] : charged(text).split(other)),
+        splitText: (text, other) => (other === null || other === '' ? [charged(text)]
+            : search(text, other, (a, b) => a.split(b))),
         trim: (text) => trimmed(text, isSpace, true, true),
         trimStart: (text) => trimmed(text, isSpace, true, false),
         trimEnd: (text) => trimmed(text, isSpace, false, true),
@@ -304,13 +342,17 @@
         replace: (text, from, to) => {
             if (from === null) missing('oldValue');
             if (from === '') raise('System.ArgumentException', "The value cannot be an empty string. (Parameter 'oldValue')");
-            return charged(text).split(from).join(to ?? '');
+            return search(text, from, (a, b) => a.split(b)).join(to ?? '');
         },
         replaceLetter: (text, from, to) => charged(text).split(letterOf(from)).join(letterOf(to)),
-        padStart: (text, len) => (takeSteps(len), text.padStart(len)),
-        padStartWith: (text, len, code) => (takeSteps(len), text.padStart(len, letterOf(code))),
-        padEnd: (text, len) => (takeSteps(len), text.padEnd(len)),
-        padEndWith: (text, len, code) => (takeSteps(len), text.padEnd(len, letterOf(code))),
+        padStart: (text, len) => padded(text, len, (plain) => plain.padStart(len)),
+        padStartWith: (text, len, code) => padded(text, len, (plain) => plain.padStart(len, letterOf(code))),
+        padEnd: (text, len) => padded(text, len, (plain) => plain.padEnd(len)),
+        padEndWith: (text, len, code) => padded(text, len, (plain) => plain.padEnd(len, letterOf(code))),
+        same: (a, b) => {
+            if (a !== null && b !== null && a.length === b.length) charged(a);
+            return a === b;
+        },
         equalTo: (text, other, how) => compareText(S.there(text), other, how ?? 4) === 0,
         compareTo: (text, other) => compareText(S.there(text), other, 0),
         ordinal: (a, b) => compareText(a, b, 4),
@@ -320,8 +362,8 @@
         isBlank: (text) => text === null || trimmed(text, isSpace, true, true) === '',
         letters: (text) => Array.from({ length: charged(text).length }, (_, place) => text.charCodeAt(place)),
         ofLetters: (codes) => codes.map(letterOf).join(''),
-        join: (separator, texts) => texts.map((text) => text ?? '').join(separator ?? ''),
-        joinLetter: (code, texts) => texts.map((text) => text ?? '').join(letterOf(code)),
+        join: (separator, texts) => (texts ?? missing('values')).map((text) => text ?? '').join(separator ?? ''),
+        joinLetter: (code, texts) => S.join(letterOf(code), texts),
         concat: (...texts) => texts.map((text) => text ?? '').join(''),
         by: (how, a, b) => compareText(a, b, how),
         sameBy: (how, a, b) => compareText(a, b, how) === 0,
@@ -348,11 +390,11 @@
             return old;
         },
         listAt: (list, place) => list[listSlot(list, place)],
-        listPut: (list, place, value) => (list[listSlot(list, place)] = value),
-        listChange: (list, place, next) => (list[listSlot(list, place)] = next(list[place])),
+        listPut: (list, place, value) => (touched(list)[listSlot(list, place)] = value),
+        listChange: (list, place, next) => (touched(list)[listSlot(list, place)] = next(list[place])),
         listStep: (list, place, next) => {
             const old = list[listSlot(list, place)];
-            list[place] = next(old);
+            touched(list)[place] = next(old);
             return old;
         },
         mapAt: (map, key) => map.get(key),
@@ -365,7 +407,10 @@
         },
         table: (how, pairs) => {
             const table = new Table(how);
-            for (const [key, value] of pairs) table.add(key, value);
+            for (const [key, value, isPut] of pairs) {
+                if (isPut) table.set(key, value);
+                else table.add(key, value);
+            }
             return table;
         },
         group: (how, values) => {
@@ -406,7 +451,7 @@
             return place >= 0;
         },
         indexOf: (list, value) => {
-            takeSteps(list.length);
+            takeSteps(list.length * (typeof value === 'string' ? 1 + value.length : 1));
             return list.findIndex((other) => other === value || (other !== other && value !== value));
         },
         has: (list, value) => S.indexOf(list, value) >= 0,
@@ -422,10 +467,10 @@
             list.sort(by);
         },
         each: function* (list) {
-            const len = list.length;
-            for (let place = 0; place < len; place++) {
+            const { length, version } = list;
+            for (let place = 0; place < length; place++) {
                 yield list[place];
-                if (list.length !== len) empty();
+                if (list.length !== length || list.version !== version) empty();
             }
         },
 

@@ -1,11 +1,15 @@
 //! Translates statements.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::classes::Translator;
+use super::classes::{IS_CONST, Translator};
 use super::parser::{Read, refuse};
 use super::tree::{Expr, ExprKind, Statement, StatementKind, TypeName};
 use super::types::Type;
+
+/// Of the variable of a `foreach` that is set.
+const IS_EACH: &str = "error CS1656: Cannot assign to a 'foreach iteration variable'";
 
 /// Whether nothing behind these statements is ever run.
 pub(super) fn ends(statements: &[Statement]) -> bool {
@@ -17,10 +21,12 @@ fn ends_one(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::Return(_) | StatementKind::Throw(_) => true,
         StatementKind::Block(inner) => ends(inner),
-        StatementKind::If(_, then, Some(otherwise)) => ends_one(then) && ends_one(otherwise),
+        StatementKind::If(branches, Some(otherwise)) => {
+            branches.iter().all(|(_, then)| ends_one(then)) && ends_one(otherwise)
+        }
         StatementKind::While(condition, body) => is_true(condition) && !breaks(body),
         StatementKind::Do(body, condition) => {
-            (is_true(condition) || ends_one(body)) && !breaks(body)
+            (is_true(condition) || ends_one(body) && !continues(body)) && !breaks(body)
         }
         StatementKind::For(_, condition, _, body) => {
             condition.as_ref().is_none_or(is_true) && !breaks(body)
@@ -43,8 +49,25 @@ fn breaks(statement: &Statement) -> bool {
     match &statement.kind {
         StatementKind::Break => true,
         StatementKind::Block(inner) => inner.iter().any(breaks),
-        StatementKind::If(_, then, otherwise) => {
-            breaks(then) || otherwise.as_ref().is_some_and(|other| breaks(other))
+        StatementKind::If(branches, otherwise) => {
+            branches.iter().any(|(_, then)| breaks(then))
+                || otherwise.as_ref().is_some_and(|other| breaks(other))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a `continue` goes on with the condition of the loop that this is the body of.
+fn continues(statement: &Statement) -> bool {
+    match &statement.kind {
+        StatementKind::Continue => true,
+        StatementKind::Block(inner) => inner.iter().any(continues),
+        StatementKind::If(branches, otherwise) => {
+            branches.iter().any(|(_, then)| continues(then))
+                || otherwise.as_ref().is_some_and(|other| continues(other))
+        }
+        StatementKind::Switch(_, sections) => {
+            sections.iter().any(|(_, body)| body.iter().any(continues))
         }
         _ => false,
     }
@@ -56,7 +79,9 @@ fn falls_through(body: &[Statement]) -> bool {
         match &statement.kind {
             StatementKind::Break | StatementKind::Continue => true,
             StatementKind::Block(inner) => inner.iter().any(leaves),
-            StatementKind::If(_, then, Some(otherwise)) => leaves(then) && leaves(otherwise),
+            StatementKind::If(branches, Some(otherwise)) => {
+                branches.iter().all(|(_, then)| leaves(then)) && leaves(otherwise)
+            }
             _ => ends_one(statement),
         }
     }
@@ -105,22 +130,16 @@ impl Translator {
                 let inner = self.block(inner)?;
                 let _ = writeln!(out, "{{\n{inner}}}");
             }
-            StatementKind::Local(type_name, names) => {
-                self.locals(type_name.as_ref(), names, out)?
+            StatementKind::Local(is_const, type_name, names) => {
+                let fixed = is_const.then_some(IS_CONST);
+                self.locals(fixed, type_name.as_ref(), names, out)?;
             }
             StatementKind::Expression(value) => {
                 let value = self.effect(value)?;
                 let _ = writeln!(out, "{value};");
             }
-            StatementKind::If(condition, then, otherwise) => {
-                let condition = self.typed(condition, &Type::Bool)?;
-                let then = self.inner(then)?;
-                let _ = write!(out, "if ({condition}) {{\n{then}}}");
-                if let Some(otherwise) = otherwise {
-                    let otherwise = self.inner(otherwise)?;
-                    let _ = write!(out, " else {{\n{otherwise}}}");
-                }
-                out.push('\n');
+            StatementKind::If(branches, otherwise) => {
+                self.branches(branches, otherwise.as_deref(), out)?;
             }
             StatementKind::While(condition, body) => {
                 let condition = self.typed(condition, &Type::Bool)?;
@@ -173,8 +192,40 @@ impl Translator {
         Ok(())
     }
 
+    /// Branches one after the other in a block that each leaves: an `else` in an `else` would take
+    /// the stack of the engine.
+    fn branches(
+        &mut self,
+        branches: &[(Expr, Statement)],
+        otherwise: Option<&Statement>,
+        out: &mut String,
+    ) -> Read<()> {
+        self.name_count += 1;
+        let label = format!("b${}", self.name_count);
+        let _ = writeln!(out, "{label}: {{");
+        self.scopes.push(Vec::new());
+        for (slot, (condition, then)) in branches.iter().enumerate() {
+            // What the first condition declares is seen behind the statement, too.
+            let outer = (slot > 0).then(|| self.hoisted.replace(String::new()));
+            let condition = self.typed(condition, &Type::Bool)?;
+            if let Some(outer) = outer {
+                let hoisted = std::mem::replace(&mut self.hoisted, outer);
+                out.push_str(&hoisted.unwrap_or_default());
+            }
+            let then = self.inner(then)?;
+            let _ = writeln!(out, "if ({condition}) {{\n{then}break {label};\n}}");
+        }
+        if let Some(otherwise) = otherwise {
+            out.push_str(&self.inner(otherwise)?);
+        }
+        self.scopes.pop();
+        out.push_str("}\n");
+        Ok(())
+    }
+
     fn locals(
         &mut self,
+        fixed: Option<&'static str>,
         type_name: Option<&TypeName>,
         names: &[(String, Option<Expr>, usize)],
         out: &mut String,
@@ -206,7 +257,7 @@ impl Translator {
                     return refuse(*at, "error CS0818: `var` needs a value");
                 }
             };
-            let own = self.variable(name, of, *at)?;
+            let own = self.variable(name, of, fixed, *at)?;
             let _ = writeln!(out, "let {own} = {value};");
         }
         Ok(())
@@ -240,7 +291,7 @@ impl Translator {
             _ => list.js,
         };
         self.scopes.push(Vec::new());
-        let own = self.variable(variable.1, of, at)?;
+        let own = self.variable(variable.1, of, Some(IS_EACH), at)?;
         let body = self.inner(body)?;
         self.scopes.pop();
         let _ = writeln!(out, "for (const {own} of S.each({values})) {{\n{body}}}");
@@ -263,14 +314,23 @@ impl Translator {
             return refuse(at, message);
         }
         let _ = writeln!(out, "switch ({}) {{", value.js);
+        let mut cases = BTreeSet::new();
         for (labels, body) in sections {
             for label in labels {
-                match label {
-                    None => out.push_str("default:\n"),
-                    Some(label) => {
-                        let label = self.typed(label, &value.of)?;
-                        let _ = writeln!(out, "case {label}:");
+                let case = match label {
+                    None => "default".to_owned(),
+                    Some(label) if self.is_constant(label) => {
+                        format!("case {}", self.typed(label, &value.of)?)
                     }
+                    Some(label) => {
+                        let message = "error CS9135: a constant is expected: a literal or a const";
+                        return refuse(label.at, message);
+                    }
+                };
+                let _ = writeln!(out, "{case}:");
+                if !cases.insert(case) {
+                    let at = label.as_ref().map_or(at, |label| label.at);
+                    return refuse(at, "error CS0152: the switch has this label twice");
                 }
             }
             if falls_through(body) {
@@ -283,6 +343,35 @@ impl Translator {
         }
         out.push_str("}\n");
         Ok(())
+    }
+
+    /// Whether it is a literal, one with a sign in front, or the name of a constant.
+    fn is_constant(&self, label: &Expr) -> bool {
+        let is_const = |class: &str, name: &str| {
+            let fields = self.known.get(class).map(|known| &known.fields);
+            fields.is_some_and(|fields| fields.get(name).is_some_and(|field| field.is_const))
+        };
+        match &*label.kind {
+            ExprKind::Int(_)
+            | ExprKind::Long(_)
+            | ExprKind::Char(_)
+            | ExprKind::Text(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Null
+            | ExprKind::NameOf(_) => true,
+            ExprKind::Unary("-" | "+", inner) => {
+                matches!(*inner.kind, ExprKind::Int(_) | ExprKind::Long(_))
+            }
+            ExprKind::Name(name) => match self.find(name) {
+                Some(variable) => variable.fixed == Some(IS_CONST),
+                None => is_const(&self.class, name),
+            },
+            ExprKind::Member(inner, name) => match &*inner.kind {
+                ExprKind::Name(class) => self.find(class).is_none() && is_const(class, name),
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     /// An expression that stands for what it does.

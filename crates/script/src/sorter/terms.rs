@@ -1,7 +1,7 @@
 //! Reads expressions.
 
 use super::parser::{Parser, Read, refuse};
-use super::tree::{Expr, ExprKind, Given, Piece, Statement, StatementKind, TypeName};
+use super::tree::{Element, Expr, ExprKind, Given, Piece, Statement, StatementKind, TypeName};
 use crate::index::linq::lexer::{Token, unescape};
 
 /// Operators of two sides from the loosest to the tightest; all bind to the left.
@@ -285,13 +285,18 @@ impl Parser<'_> {
         let token = self.token().clone();
         self.next += 1;
         let kind = match token {
+            Token::Long(_) if source.contains(['u', 'U']) => {
+                return refuse(at, "error: numbers without a sign are not understood");
+            }
             Token::Long(value) => match source.ends_with(['l', 'L']) {
                 true => ExprKind::Long(value),
-                false if source.ends_with(['u', 'U']) => {
-                    return refuse(at, "error: numbers without a sign are not understood");
-                }
                 false => ExprKind::Int(value),
             },
+            Token::Double(value) if !is_finite(value, source) => {
+                let message =
+                    "error CS0594: Floating-point constant is outside the range of its type";
+                return refuse(at, message);
+            }
             Token::Double(value) => match source.ends_with(['f', 'F']) {
                 true => {
                     let value = made(at, ExprKind::Double(value));
@@ -395,25 +400,25 @@ impl Parser<'_> {
     }
 
     /// An element of a list or a dictionary: `a`, `{ k, v }` or `[k] = v`.
-    fn element(&mut self) -> Read<(Option<Expr>, Expr)> {
+    fn element(&mut self) -> Read<Element> {
         if self.take("{") {
             let key = self.expression()?;
             self.expect(",")?;
             let value = self.expression()?;
             self.expect("}")?;
-            return Ok((Some(key), value));
+            return Ok(Element::Add(key, value));
         }
         if self.take("[") {
             let key = self.expression()?;
             self.expect("]")?;
             self.expect("=")?;
-            return Ok((Some(key), self.expression()?));
+            return Ok(Element::Put(key, self.expression()?));
         }
         let at = self.at();
         let value = self.expression()?;
         match *value.kind {
             ExprKind::Assign(..) => refuse(at, "error: members are not set behind `new` here"),
-            _ => Ok((None, value)),
+            _ => Ok(Element::One(value)),
         }
     }
 
@@ -472,6 +477,19 @@ impl Parser<'_> {
             Token::End => Ok(value),
             _ => inner.unknown("formats in interpolated texts are not understood"),
         }
+    }
+}
+
+/// Whether a number has a value in its type, which its last letter tells.
+fn is_finite(number: f64, source: &str) -> bool {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "it rounds, and what is too large becomes infinite"
+    )]
+    let is_finite = (number as f32).is_finite();
+    match source.ends_with(['f', 'F']) {
+        true => is_finite,
+        false => number.is_finite(),
     }
 }
 

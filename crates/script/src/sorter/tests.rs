@@ -239,6 +239,18 @@ fn expressions_mean_what_they_mean_in_c_sharp() {
         ("6 & 3 | 8 ^ 1", "11"),
         ("(true ? 1 : 2L) + 0", "1"),
         ("\"\\u00df\".ToUpper()", "\u{df}"),
+        ("\"\\u0131\\u017f\".ToUpper()", "\u{131}\u{17f}"),
+        ("new HashSet<string> { \"a\" }.Contains(null)", "False"),
+        ("new HashSet<string> { \"a\", null }.Contains(null)", "True"),
+        ("new HashSet<string> { null }.Remove(null)", "True"),
+        (
+            "new Dictionary<string, int> { [\"a\"] = 1, [\"a\"] = 2 }[\"a\"]",
+            "2",
+        ),
+        ("1e38f < 1e39", "True"),
+        ("\"ab\" + \"c\" == \"a\" + \"bc\" && \"a\" != \"b\"", "True"),
+        ("1 + (2 + \"a\") + (\"b\" + 3 + (4 + 5))", "12ab39"),
+        ("new[] { new[] { 1 }, new[] { 2, 3 } }[1][1]", "3"),
     ] {
         let direct = shown(&format!("var x = {expression}; return \"\" + x;"), "");
         assert_eq!(direct, expected, "{expression}");
@@ -293,6 +305,22 @@ fn statements_mean_what_they_mean_in_c_sharp() {
         ),
         ("string s = null; s ??= \"x\"; return s ?? \"y\";", "x"),
         (
+            "var s = \"\"; for (char c = 'a'; c <= 'e'; c++) s += c; char d = 'c'; d--; return s + d;",
+            "abcdeb",
+        ),
+        (
+            "int i = 7; if (i < 3) return \"a\"; else if (int.TryParse(\"7\", out var n) && n != i) return \"b\"; else if (i == n) i = 9; else i = 1; return $\"{i}\";",
+            "9",
+        ),
+        (
+            "var s = 0; for (int i = 0; i < 6; i++) { if (i == 1) continue; else if (i == 4) break; else s += i; } return $\"{s}\";",
+            "5",
+        ),
+        (
+            "const int x = 2; switch (2) { case -1: return \"no\"; case x: return \"const\"; default: return \"\"; }",
+            "const",
+        ),
+        (
             "object o = \"t\"; return o is string ? (string)o : \"\";",
             "t",
         ),
@@ -339,6 +367,31 @@ fn what_fails_while_it_runs_fails_as_in_c_sharp() {
             "The given key 'q'",
         ),
         (
+            "return \"a\".PadLeft(-1).Length;",
+            "System.ArgumentOutOfRangeException",
+            "Non-negative number required.",
+        ),
+        (
+            "List<string> none = null; return string.Join(\",\", none).Length;",
+            "System.ArgumentNullException",
+            "Value cannot be null.",
+        ),
+        (
+            "return new Dictionary<string, int> { { \"a\", 1 }, { \"a\", 2 } }.Count;",
+            "System.ArgumentException",
+            "An item with the same key",
+        ),
+        (
+            "string k = null; return new Dictionary<string, int>().ContainsKey(k) ? 1 : 0;",
+            "System.ArgumentNullException",
+            "Value cannot be null.",
+        ),
+        (
+            "var l = new List<int> { 1, 2 }; foreach (var x in l) l[0] = x; return 0;",
+            "System.InvalidOperationException",
+            "Collection was modified",
+        ),
+        (
             "throw new ArgumentNullException(nameof(a));",
             "System.ArgumentNullException",
             "Value cannot be null. (Parameter 'a')",
@@ -370,6 +423,9 @@ fn sorters_end_at_their_limits() {
         "return CompareValues(a, b);",
         "var l = new List<string>(); while (true) { l.Add(a + l.Count); }",
         "var s = \"x\"; while (true) { s = s + s; }",
+        "return \"\".PadLeft(1000000, 'a').IndexOf(\"\".PadLeft(500000, 'a') + \"b\");",
+        "return \"\".PadLeft(1000000, 'a').Replace(\"\".PadLeft(500000, 'a') + \"b\", \"\").Length;",
+        "var s = \"\".PadLeft(60000, 'a'); var t = \"\".PadLeft(60000, 'a'); while (true) { if (s != t) return 1; }",
     ] {
         match order_of(&comparator(body, ""), &["a", "b"], 2, false) {
             Err(SortError::Limit(
@@ -450,6 +506,10 @@ fn what_is_not_understood_is_refused_with_its_place() {
         ("if (a.Length) return 1; return 0;", "error CS0029"),
         ("if (a == b) return 1;", "error CS0161"),
         (
+            "do { if (a == b) continue; return 1; } while (false);",
+            "error CS0161",
+        ),
+        (
             "return Math.Cbrt(1.0) > 0 ? 1 : 0;",
             "error: Math.Cbrt(double) is not known to sorters",
         ),
@@ -465,6 +525,30 @@ fn what_is_not_understood_is_refused_with_its_place() {
         ("var a = 1; return a;", "error CS0128"),
         ("return a is string s ? 1 : 0;", "error: a pattern"),
         ("return 1.0m > 0 ? 1 : 0;", "error"),
+        ("double x = 1e400; return 0;", "error CS0594"),
+        ("float x = 1e39f; return 0;", "error CS0594"),
+        ("return (int)(0UL - 1UL);", "error: numbers without a sign"),
+        (
+            "foreach (var x in new[] { 1 }) { x = 3; } return 0;",
+            "error CS1656",
+        ),
+        (
+            "foreach (var x in new[] { 1 }) { x++; } return 0;",
+            "error CS1656",
+        ),
+        ("const int x = 1; x += 2; return x;", "error CS0131"),
+        (
+            "const int x = 1; int.TryParse(a, out x); return x;",
+            "error CS0131",
+        ),
+        (
+            "switch (a.Length) { case By(): return 1; default: return 0; }",
+            "error CS9135",
+        ),
+        (
+            "switch (a.Length) { case 1: return 1; case 1: return 2; default: return 0; }",
+            "error CS0152",
+        ),
         (
             "switch (a) { case \"x\": a = b; default: break; } return 1;",
             "error CS0163",
@@ -491,20 +575,106 @@ fn what_is_not_understood_is_refused_with_its_place() {
 }
 
 #[test]
-fn deep_nesting_is_refused() {
-    for (open, close) in [
-        ("(", ")"),
-        ("-", ""),
-        ("{", "}"),
-        ("a?.b", ""),
-        ("x => ", ""),
-        ("List<", ">"),
+fn what_is_nested_or_chained_beyond_the_stack_is_refused() {
+    let many = |part: &str, count: usize| part.repeat(count);
+    let around = |open: &str, close: &str| {
+        let (open, close) = (many(open, 5000), many(close, 5000));
+        format!("return {open}a{close};")
+    };
+    // Nine operators, each tighter than the one in front, each in a row as long as is allowed alone.
+    let spine = [
+        "||1==1", "&&1==1", "|1", "^1", "&1", "==1", "<1", "+1", "*1",
+    ];
+    let spine = spine.iter().rev().map(|part| many(part, 200));
+    let spine = format!("return 1{};", spine.collect::<String>());
+    let rows = |part: &str, count: usize| format!("return {}1 == 1 ? 1 : 0;", many(part, count));
+    for (body, expected) in [
+        (around("(", ")"), "nested too deeply"),
+        (around("-", ""), "nested too deeply"),
+        (
+            format!("{}{}", many("{", 5000), many("}", 5000)),
+            "nested too deeply",
+        ),
+        (around("x => ", ""), "nested too deeply"),
+        (format!("{}a x;", many("List<", 5000)), "too long"),
+        (
+            format!("return 0; }} int{} F() {{ return null;", many("[]", 50_000)),
+            "too long",
+        ),
+        (
+            format!("var x = new int[1]{};", many("[]", 50_000)),
+            "too long",
+        ),
+        (format!("return a{};", many("?.b", 5000)), "too long"),
+        (format!("return a{};", many(".b", 5000)), "too long"),
+        (format!("return 1{};", many(" + 1", 5000)), "too long"),
+        (rows("1 == 1 || ", 5000), "too long"),
+        (spine, "too long"),
     ] {
-        let body = format!("return {}a{};", open.repeat(5000), close.repeat(5000));
-        assert!(Sorter::compile("S", &comparator(&body, "")).is_err());
+        match Sorter::compile("S", &comparator(&body, "")) {
+            Err(SorterError::Source(error)) => {
+                assert!(error.message.contains(expected), "{body:.60}: {error}");
+            }
+            other => panic!("{body:.60}: {other:?}"),
+        }
     }
-    let chain = vec!["1"; 5000].join(" + ");
-    assert!(Sorter::compile("S", &comparator(&format!("return {chain};"), "")).is_err());
+}
+
+#[test]
+fn rows_of_two_hundred_run() {
+    let conditions = vec!["a == \"x\""; 200].join(" || ");
+    let texts = vec!["\"y\""; 200].join(" + ");
+    let branches: String = (0..200)
+        .map(|number| format!("if (n == {number}) return {number}; else "))
+        .collect();
+    let numbers = vec!["1"; 150].join(" + ");
+    for (body, expected) in [
+        (
+            format!("var a = \"x\"; return $\"{{{conditions}}}\";"),
+            "True",
+        ),
+        (format!("return $\"{{({texts}).Length}}\";"), "200"),
+        (format!("return $\"{{{numbers}}}\";"), "150"),
+    ] {
+        assert_eq!(shown(&body, ""), expected);
+    }
+    let members = format!("int Of(int n) {{ {branches} return -1; }}");
+    assert_eq!(
+        shown("return $\"{Of(199)} {Of(200)}\";", &members),
+        "199 -1"
+    );
+}
+
+/// Translating a part twice on each level would take 2 to the power of the levels.
+#[test]
+fn nested_parts_are_translated_once() {
+    let nodes = "class N { public Func<N> F; public N G; public int[] A; }";
+    let calls = format!("return n{} == null ? 1 : 0;", ".F()".repeat(100));
+    let assigned = format!(
+        "{}n.G = n{}; return 0;",
+        "(".repeat(20),
+        ").G = n".repeat(20)
+    );
+    let arrays = format!(
+        "var x = {}1{}; return 0;",
+        "new[] { ".repeat(22),
+        " }".repeat(22)
+    );
+    for body in [calls, assigned, arrays] {
+        let body = format!("var n = new N(); {body}");
+        let code = comparator(&body, "").replace("// By length.", nodes);
+        if let Err(error) = Sorter::compile("S", &code) {
+            panic!("{body}: {error}");
+        }
+    }
+}
+
+#[test]
+fn long_sources_are_read_in_linear_time() {
+    let body = format!("var n = 0; {} return n;", "++n;".repeat(50_000));
+    assert!(Sorter::compile("S", &comparator(&body, "")).is_ok());
+    let body = format!("var n = 0; {} return x;", "(n)++;".repeat(30_000));
+    assert!(Sorter::compile("S", &comparator(&body, "")).is_err());
 }
 
 proptest! {

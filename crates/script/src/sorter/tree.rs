@@ -26,6 +26,7 @@ pub(super) struct Class {
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) is_static: bool,
+    pub(super) is_const: bool,
     pub(super) is_override: bool,
     /// What it gives, or is; of a constructor nothing.
     pub(super) type_name: Option<TypeName>,
@@ -64,10 +65,11 @@ pub(super) struct Statement {
 #[derive(Clone, Debug)]
 pub(super) enum StatementKind {
     Block(Vec<Statement>),
-    /// Without a type, `var`. Whether it is `const` makes no difference to what runs.
-    Local(Option<TypeName>, Vec<(String, Option<Expr>, usize)>),
+    /// Whether it is `const`; without a type, `var`.
+    Local(bool, Option<TypeName>, Vec<(String, Option<Expr>, usize)>),
     Expression(Expr),
-    If(Expr, Box<Statement>, Option<Box<Statement>>),
+    /// Conditions with what is done, `else if` after `else if`, and what is done otherwise.
+    If(Vec<(Expr, Statement)>, Option<Box<Statement>>),
     For(Vec<Statement>, Option<Expr>, Vec<Expr>, Box<Statement>),
     ForEach(Option<TypeName>, String, Expr, Box<Statement>),
     While(Expr, Box<Statement>),
@@ -98,6 +100,16 @@ pub(super) enum Given {
     Out(Expr),
 }
 
+/// An element of a collection behind `new`.
+#[derive(Clone, Debug)]
+pub(super) enum Element {
+    One(Expr),
+    /// `{ key, value }`: no other may have the key.
+    Add(Expr, Expr),
+    /// `[key] = value`: the last one of a key counts.
+    Put(Expr, Expr),
+}
+
 /// What an expression is.
 #[derive(Clone, Debug)]
 pub(super) enum ExprKind {
@@ -119,7 +131,7 @@ pub(super) enum ExprKind {
     /// `a?.b`: the receiver, and what is done to [`ExprKind::Receiver`] when it is there.
     Safe(Expr, Expr),
     Receiver,
-    New(TypeName, Vec<Given>, Vec<(Option<Expr>, Expr)>),
+    New(TypeName, Vec<Given>, Vec<Element>),
     NewArray(Option<TypeName>, Option<Expr>, Option<Vec<Expr>>),
     Unary(&'static str, Expr),
     Binary(&'static str, Expr, Expr),

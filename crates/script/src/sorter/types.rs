@@ -149,6 +149,16 @@ impl Type {
             )
     }
 
+    /// How many `[]` follow.
+    pub(super) fn ranks(&self) -> usize {
+        let (mut ranks, mut of) = (0, self);
+        while let Type::Array(inner) = of {
+            ranks += 1;
+            of = inner;
+        }
+        ranks
+    }
+
     /// The type in which an operator computes with both.
     pub(super) fn common(&self, other: &Type) -> Option<Type> {
         if !self.is_number() || !other.is_number() {
