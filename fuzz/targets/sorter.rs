@@ -1,5 +1,5 @@
-//! Sorters in C#: no panic and no overflow of the stack, what was accepted compares texts within its
-//! limits, and every hit has its place.
+//! Sorters in C#: no panic and no overflow of the stack, what was accepted compares texts within
+//! its limits, and every hit has its place.
 #![no_main]
 
 use jackdaw_script::BoxError;

@@ -24,7 +24,8 @@ namespace Sorters
         private readonly string _field;
         private string[] _current;
         private int _bottom;
-        public {name}(string fieldName, int numHits, int sortPos, bool reversed, List<string> diagnostics)
+        public {name}(
+            string fieldName, int numHits, int sortPos, bool reversed, List<string> diagnostics)
         {{
             _values = new string[numHits];
             _field = fieldName;
@@ -33,8 +34,12 @@ namespace Sorters
             a.Length != b.Length ? {sign} * (a.Length - b.Length) : string.CompareOrdinal(a, b);
         public override int Compare(int slot1, int slot2) => By(_values[slot1], _values[slot2]);
         public override void SetBottom(int slot) {{ _bottom = slot; }}
-        public override int CompareBottom(int doc, IState state) => By(_values[_bottom], _current[doc]);
-        public override void Copy(int slot, int doc, IState state) {{ _values[slot] = _current[doc]; }}
+        public override int CompareBottom(int doc, IState state) =>
+            By(_values[_bottom], _current[doc]);
+        public override void Copy(int slot, int doc, IState state)
+        {{
+            _values[slot] = _current[doc];
+        }}
         public override void SetNextReader(IndexReader reader, int docBase, IState state)
         {{
             _current = FieldCache_Fields.DEFAULT.GetStrings(reader, _field, state);
@@ -146,7 +151,8 @@ fn sorters_that_are_not_understood_are_refused_and_what_they_throw_is_told() {
     );
     let thrower = code("S", 1).replace(
         "_field = fieldName;",
-        "throw new InvalidOperationException($\"Catch me: {fieldName}:{numHits}:{sortPos}:{reversed}\");",
+        "throw new InvalidOperationException(\
+            $\"Catch me: {fieldName}:{numHits}:{sortPos}:{reversed}\");",
     );
     assert_eq!(connection.put(OWN, &body("S", &thrower)).status, 201);
     let (status, told) = ask(

@@ -14,8 +14,8 @@ use super::types::{Type, exception};
 pub(super) struct Value {
     pub(super) js: String,
     pub(super) of: Type,
-    /// The operator of a row `(a + b + c)`, to which the next goes without one more parenthesis: the
-    /// stack of the engine is small.
+    /// The operator of a row `(a + b + c)`, to which the next goes without one more parenthesis:
+    /// the stack of the engine is small.
     row: Option<&'static str>,
 }
 

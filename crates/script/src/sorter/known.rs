@@ -1,6 +1,7 @@
 //! What sorters find of the library: members of texts, numbers, collections, and of Lucene.
 //!
-//! Called by `members`. A row of a table is one overload; the first that takes what is given counts.
+//! Called by `members`. A row of a table is one overload; the first that takes what is given
+//! counts.
 //!
 //! Letters of types: `s` string, `i` int, `l` long, `f` float, `d` double, `c` char, `b` bool,
 //! `k` StringComparison, `S` string[], `C` char[], `Q` IEnumerable of strings, `E` Document,

@@ -4,9 +4,9 @@
 //!
 //! Invariants:
 //! - Linear but for few bounded looks ahead.
-//! - Reading recurses at most [`DEPTH_MAX`] levels. Operators and calls in a row are read in loops and
-//!   make trees that are higher than that; no tree is higher than a small multiple of [`HEIGHT_MAX`],
-//!   so that translating and dropping it does not recurse further.
+//! - Reading recurses at most [`DEPTH_MAX`] levels. Operators and calls in a row are read in loops
+//!   and make trees that are higher than that; no tree is higher than a small multiple of
+//!   [`HEIGHT_MAX`], so that translating and dropping it does not recurse further.
 
 use super::tree::{Class, Member, MemberKind, Parameter, TypeName};
 use crate::index::CompileError;
@@ -82,7 +82,8 @@ const KEYWORDS: &[&str] = &[
 
 pub(super) type Read<T> = Result<T, Refusal>;
 
-/// Why a source is refused. Lines are counted once, at the end: an attempt that fails must be cheap.
+/// Why a source is refused. Lines are counted once, at the end: an attempt that fails must be
+/// cheap.
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// By the lexer.

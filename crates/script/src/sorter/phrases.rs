@@ -1,4 +1,6 @@
-//! Reads statements.
+//! Reads the statements of a sorter.
+//!
+//! Called by `parser` for the bodies of members; expressions inside are read by `terms`.
 
 use super::parser::{Parser, Read};
 use super::tree::{Expr, ExprKind, Statement, StatementKind, TypeName};

@@ -1,4 +1,7 @@
-//! Reads expressions.
+//! Reads the expressions of a sorter.
+//!
+//! Called by `parser` and `phrases`. Operators of one level are read in a loop, tighter ones by
+//! calling itself.
 
 use super::parser::{Parser, Read, refuse};
 use super::tree::{Element, Expr, ExprKind, Given, Piece, Statement, StatementKind, TypeName};
