@@ -707,8 +707,8 @@ proptest! {
         pieces in prop::collection::vec(
             prop::sample::select(vec![
                 "class", " S ", "{", "}", "(", ")", "=>", "$\"{", "\"", "int ", "x", "=", ";", "[",
-                "]", "?.", "new ", "List<", ">", "if", "'", "@\"", "1", ".5", "switch", "case ", ":",
-                "return ", "\u{e9}", "++", "-", "throw ", "\\",
+                "]", "?.", "new ", "List<", ">", "if", "'", "@\"", "1", ".5", "switch", "case ",
+                ":", "return ", "\u{e9}", "++", "-", "throw ", "\\",
             ]),
             0..60,
         ),
