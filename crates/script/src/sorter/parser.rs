@@ -15,8 +15,8 @@ use crate::index::linq::lexer::{self, Spanned, Token, position};
 /// Deepest nesting of statements and expressions.
 pub(super) const DEPTH_MAX: usize = 48;
 
-/// Greatest height of the tree of a member: nesting, and operators, calls and `[]` in a row. Two
-/// hundred operators in a row have room; some thousand would not fit on the stack of a thread.
+/// Greatest height of the tree of a member: nesting, and operators, calls and `[]` in a row. Some
+/// thousand would not fit on the stack of a thread.
 pub(super) const HEIGHT_MAX: usize = 250;
 
 /// Words in front of members that change nothing here.

@@ -203,11 +203,13 @@ impl Translator {
         self.name_count += 1;
         let label = format!("b${}", self.name_count);
         let _ = writeln!(out, "{label}: {{");
-        self.scopes.push(Vec::new());
         for (slot, (condition, then)) in branches.iter().enumerate() {
             // What the first condition declares is seen behind the statement, too.
             let outer = (slot > 0).then(|| self.hoisted.replace(String::new()));
             let condition = self.typed(condition, &Type::Bool)?;
+            if slot == 0 {
+                self.scopes.push(Vec::new());
+            }
             if let Some(outer) = outer {
                 let hoisted = std::mem::replace(&mut self.hoisted, outer);
                 out.push_str(&hoisted.unwrap_or_default());

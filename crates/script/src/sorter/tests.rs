@@ -330,6 +330,10 @@ fn statements_mean_what_they_mean_in_c_sharp() {
             "5",
         ),
         (
+            "if (!int.TryParse(\"7\", out var n)) return \"\"; return $\"{n}\";",
+            "7",
+        ),
+        (
             "const int x = 2; switch (2) { case -1: return \"no\"; case x: return \"const\"; \
              default: return \"\"; }",
             "const",
