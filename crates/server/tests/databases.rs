@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use jackdaw_server::LogControl;
 use serde_json::{Value, json};
-use support::{Answer, Connection, TestServer, start, start_with_database};
+use support::{Answer, Connection, DataDirectory, TestServer, config, start, start_with_database};
 
 fn refused(answer: &Answer, status: u16, kind: &str, message: &str) {
     assert_eq!(answer.status, status, "{}", answer.text());
@@ -27,6 +27,44 @@ const PYTHON_RECORD: &str = r#"{"DatabaseName": "db1", "Disabled": false, "Encry
     "EtagForBackup": 0, "DeletionInProgress": null, "RollingIndexes": null, "DatabaseState": null,
     "LockMode": null, "Topology": null, "AutoIndexes": null, "Settings": {}, "PeriodicBackups": [],
     "Client": null}"#;
+
+#[test]
+fn databases_that_were_made_without_a_server_are_listed_changed_and_deleted() {
+    let data = DataDirectory::new();
+    for (name, record) in [
+        ("embedded", "{}"),
+        // As earlier imports wrote it.
+        ("imported", r#"{"DatabaseName":"imported","Settings":{}}"#),
+    ] {
+        data.databases().create(name, record).unwrap();
+    }
+    let server = TestServer::start_on(data, config());
+    let mut connection = server.connect();
+    let listed = connection.get("/databases");
+    assert_eq!(listed.status, 200, "{}", listed.text());
+    assert_eq!(listed.json()["Databases"].as_array().unwrap().len(), 2);
+    for name in ["embedded", "imported"] {
+        let record = connection.get(&format!("/admin/databases?name={name}"));
+        assert_eq!(record.status, 200, "{}", record.text());
+        assert_eq!(record.json()["DatabaseName"], name);
+        let topology = connection.get(&format!("/topology?name={name}"));
+        assert_eq!(topology.status, 200, "{}", topology.text());
+        let settings = format!("/databases/{name}/admin/configuration/settings");
+        let set = connection.put(&settings, r#"{"Indexing.MapTimeoutInSec":"5"}"#);
+        assert_eq!(set.status, 201, "{}", set.text());
+        let record = connection
+            .get(&format!("/admin/databases?name={name}"))
+            .json();
+        assert_eq!(record["Settings"]["Indexing.MapTimeoutInSec"], "5");
+        let deleted = connection.exchange(
+            "DELETE",
+            "/admin/databases",
+            "",
+            format!(r#"{{"DatabaseNames":["{name}"],"HardDelete":true}}"#).as_bytes(),
+        );
+        assert_eq!(deleted.status, 200, "{}", deleted.text());
+    }
+}
 
 #[test]
 fn a_database_is_created_described_and_deleted() {

@@ -93,17 +93,15 @@ pub(crate) fn local_or_new(
     })
 }
 
+/// The record of a database that no client has given any settings.
+const EMPTY_RECORD: &str = "{}";
+
 /// The database of that name of a set, created when it is not there.
 pub(crate) fn database_or_new(set: &DatabaseSet, name: &str) -> anyhow::Result<Arc<Database>> {
     Ok(match set.get(name)? {
         Some(database) => database,
-        None => set.create(name, &record(name))?,
+        None => set.create(name, EMPTY_RECORD)?,
     })
-}
-
-/// The record that servers of the protocol keep of a database.
-fn record(name: &str) -> String {
-    serde_json::json!({ "DatabaseName": name, "Settings": {} }).to_string()
 }
 
 /// The database of that name in a data directory, which must be there.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::cluster::NODE_TAG;
 use super::now;
+use super::queries::NO_TIME;
 use crate::wire::{WireError, kind};
 
 /// Members that hold objects, filled in as `{}`.
@@ -94,12 +95,20 @@ pub(super) struct Facts<'a> {
 
 /// What is kept of a database besides its documents, written as one JSON text.
 /// Identities of the topology and of cluster-wide transactions are made from the database's.
+///
+/// Programs that embed the database, and imports into files, make databases without either member.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct StoredRecord {
     /// When the record was last changed.
+    #[serde(default = "never")]
     modified: String,
     /// The members that clients gave.
+    #[serde(default)]
     members: Map<String, Value>,
+}
+
+fn never() -> String {
+    NO_TIME.to_owned()
 }
 
 /// The members of a record given by a client that are kept.
