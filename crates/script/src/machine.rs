@@ -107,6 +107,22 @@ enum Cause {
     Time,
 }
 
+/// A realm with its limits, and the budget of its first run, which begins.
+pub(crate) fn realm(limits: &ScriptLimits) -> Result<(Context, Rc<Budget>), ScriptError> {
+    let memory = |_| ScriptError::Memory {
+        limit_bytes: limits.memory_bytes_max,
+    };
+    let runtime = Runtime::new().map_err(memory)?;
+    runtime.set_memory_limit(limits.memory_bytes_max);
+    runtime.set_max_stack_size(limits.stack_bytes_max);
+    let budget = Rc::new(Budget::default());
+    let watched = Rc::clone(&budget);
+    runtime.set_interrupt_handler(Some(Box::new(move || watched.is_used_up())));
+    let context = Context::full(&runtime).map_err(memory)?;
+    budget.begin(limits.steps_max);
+    Ok((context, budget))
+}
+
 impl Machine {
     /// Compiles `program` in a realm of its own.
     ///
@@ -114,17 +130,7 @@ impl Machine {
     /// The program is no JavaScript or too long, or the realm does not fit into its memory.
     pub fn new(program: &Program, limits: &ScriptLimits) -> Result<Machine, ScriptError> {
         program.check(limits)?;
-        let memory = |_| ScriptError::Memory {
-            limit_bytes: limits.memory_bytes_max,
-        };
-        let runtime = Runtime::new().map_err(memory)?;
-        runtime.set_memory_limit(limits.memory_bytes_max);
-        runtime.set_max_stack_size(limits.stack_bytes_max);
-        let budget = Rc::new(Budget::default());
-        let watched = Rc::clone(&budget);
-        runtime.set_interrupt_handler(Some(Box::new(move || watched.is_used_up())));
-        let context = Context::full(&runtime).map_err(memory)?;
-        budget.steps_left.set(limits.steps_max);
+        let (context, budget) = realm(limits)?;
         let (run, compiled, positions) = context.with(|ctx| {
             let prelude = open_prelude(&ctx, &budget);
             let prelude = prelude.map_err(|error| thrown(&ctx, error, &budget, limits, None))?;

@@ -8,13 +8,13 @@ use std::rc::Rc;
 
 use jackdaw_document::{Array, DocumentBuf, Limits};
 use rquickjs::function::{Func, Function};
-use rquickjs::{Context, Ctx, Exception, Object, Runtime};
+use rquickjs::{Ctx, Exception, Object};
 
 use super::Sorter;
 use crate::error::{BoxError, ScriptError};
 use crate::host::{HOST, Host, HostError};
 use crate::limits::ScriptLimits;
-use crate::machine::{Budget, thrown};
+use crate::machine::{Budget, realm, thrown};
 
 const PRELUDE: &str = include_str!("prelude.js");
 
@@ -201,19 +201,7 @@ fn run(
     limits: &ScriptLimits,
     host: &mut dyn SorterHost,
 ) -> Result<String, SortError> {
-    let memory = |_| {
-        SortError::Limit(ScriptError::Memory {
-            limit_bytes: limits.memory_bytes_max,
-        })
-    };
-    let runtime = Runtime::new().map_err(memory)?;
-    runtime.set_memory_limit(limits.memory_bytes_max);
-    runtime.set_max_stack_size(limits.stack_bytes_max);
-    let budget = Rc::new(Budget::default());
-    let watched = Rc::clone(&budget);
-    runtime.set_interrupt_handler(Some(Box::new(move || watched.is_used_up())));
-    let context = Context::full(&runtime).map_err(memory)?;
-    budget.begin(limits.steps_max);
+    let (context, budget) = realm(limits).map_err(SortError::Limit)?;
     let mut asked = Asked { host };
     let outcome = HOST.set(&mut asked, || {
         context.with(|ctx| {
@@ -281,14 +269,7 @@ fn drive<'js>(
 /// Whether the engine takes a translated sorter; nothing of it is run.
 pub(super) fn check(script: &str) -> Result<(), ScriptError> {
     let limits = ScriptLimits::default();
-    let memory = |_| ScriptError::Memory {
-        limit_bytes: limits.memory_bytes_max,
-    };
-    let runtime = Runtime::new().map_err(memory)?;
-    runtime.set_memory_limit(limits.memory_bytes_max);
-    runtime.set_max_stack_size(limits.stack_bytes_max);
-    let context = Context::full(&runtime).map_err(memory)?;
-    let budget = Budget::default();
+    let (context, budget) = realm(&limits)?;
     context.with(|ctx| {
         let function = ctx.eval::<Function<'_>, _>(script).map(drop);
         function.map_err(|error| thrown(&ctx, error, &budget, &limits, None))
