@@ -31,6 +31,7 @@ use jackdaw_base::sync::{
 
 use super::ReaderPin;
 use super::slabs::{Slabs, Spill};
+use super::spilled_runs::SpilledRuns;
 use crate::page::PAGE_BYTES;
 
 /// Entries of one block; a block of single pages is one 2 MiB slab, a huge page. 65,536 blocks
@@ -89,6 +90,7 @@ struct FreeLists {
     /// Memory of freed runs with their page counts.
     kept_runs: Vec<(u32, *mut u8)>,
     kept_run_pages: usize,
+    spilled_runs: SpilledRuns,
 }
 
 // SAFETY: the raw pointers are owned memory of free runs, which nobody else leads to.
@@ -102,7 +104,7 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Frames in memory; of single pages beyond a budget, in memory that can be written out.
+    /// Frames in memory; beyond a budget, in memory that can be written out.
     pub(crate) fn new(spill: Option<Spill>) -> Frames {
         let free = FreeLists {
             singles: Vec::new(),
@@ -112,6 +114,7 @@ impl Frames {
             block_count: 0,
             kept_runs: Vec::new(),
             kept_run_pages: 0,
+            spilled_runs: SpilledRuns::default(),
         };
         Frames {
             blocks: LazyArray::new(),
@@ -137,7 +140,9 @@ impl Frames {
             let data = if page_count == 0 {
                 ptr::null_mut()
             } else {
-                free.take_run(page_count)
+                let len_bytes = page_count as usize * PAGE_BYTES;
+                let is_beyond_budget = free.slabs.is_beyond_budget(self.bytes_in_use() + len_bytes);
+                free.take_run(page_count, is_beyond_budget)
             };
             self.entry(id).data.store(data, Ordering::Release);
             id
@@ -289,7 +294,7 @@ impl Frames {
         }
         let data = entry.data.swap(ptr::null_mut(), Ordering::AcqRel);
         if page_count > 0 {
-            free.keep_run(data, page_count);
+            free.free_run(data, page_count);
         }
         free.bare.push(id);
     }
@@ -338,7 +343,7 @@ impl Drop for Frames {
             for entry in block.iter() {
                 let page_count = entry.page_count.load(Ordering::Acquire);
                 let data = entry.data.load(Ordering::Acquire);
-                if page_count > 1 && !data.is_null() {
+                if page_count > 1 && !data.is_null() && !free.spilled_runs.holds(data) {
                     free_bytes(data, page_count);
                 }
             }
@@ -351,30 +356,51 @@ impl Drop for Frames {
 
 impl FreeLists {
     /// Memory for a run: that of an earlier one of the same length, if there is one.
-    fn take_run(&mut self, page_count: u32) -> *mut u8 {
+    fn take_run(&mut self, page_count: u32, is_beyond_budget: bool) -> *mut u8 {
         let kept = self
             .kept_runs
             .iter()
             .rposition(|&(kept_pages, _)| kept_pages == page_count);
-        let Some(position) = kept else {
-            return allocate_bytes(page_count);
+        if let Some(position) = kept {
+            return self.take_kept(position).1;
+        }
+        let spilled = match is_beyond_budget {
+            true => {
+                let slabs = &mut self.slabs;
+                let len_bytes = page_count as usize * PAGE_BYTES;
+                self.spilled_runs
+                    .take(len_bytes, |segment_bytes| slabs.spill(segment_bytes))
+            }
+            false => None,
         };
-        self.kept_run_pages -= page_count as usize;
-        self.kept_runs.swap_remove(position).1
+        spilled.unwrap_or_else(|| allocate_bytes(page_count))
     }
 
-    /// Keeps the memory of a run, for which older ones of other lengths may have to go.
-    fn keep_run(&mut self, data: *mut u8, page_count: u32) {
-        if page_count as usize > KEPT_RUN_PAGES_MAX {
-            return free_bytes(data, page_count);
+    /// Takes the memory of a run that was freed: it is kept, for which older ones of other lengths
+    /// may have to go, unless it is a part of what was spilled.
+    fn free_run(&mut self, data: *mut u8, page_count: u32) {
+        if self.spilled_runs.holds(data) {
+            if let Some(segment) = self.spilled_runs.give_back(data) {
+                self.slabs.give_back_spilled(segment);
+            }
+            return;
         }
         self.kept_runs.push((page_count, data));
         self.kept_run_pages += page_count as usize;
         while self.kept_run_pages > KEPT_RUN_PAGES_MAX || self.kept_runs.len() > KEPT_RUNS_MAX {
-            let (page_count, data) = self.kept_runs.remove(0);
-            self.kept_run_pages -= page_count as usize;
-            free_bytes(data, page_count);
+            self.free_oldest_kept();
         }
+    }
+
+    fn free_oldest_kept(&mut self) {
+        let (page_count, data) = self.take_kept(0);
+        free_bytes(data, page_count);
+    }
+
+    fn take_kept(&mut self, position: usize) -> (u32, *mut u8) {
+        let (page_count, data) = self.kept_runs.remove(position);
+        self.kept_run_pages -= page_count as usize;
+        (page_count, data)
     }
 }
 
@@ -467,6 +493,51 @@ mod tests {
             assert!(frames.owned(frame).iter().all(|&byte| byte == value));
         }
         assert!(frames.owned(&kept).iter().all(|&byte| byte == 5));
+    }
+
+    #[test]
+    fn runs_beyond_the_budget_are_spilled_and_their_segments_go_back() {
+        let spill = Spill {
+            vfs: jackdaw_io::RealVfs::new(),
+            directory: std::env::temp_dir(),
+            memory_bytes_max: 1 << 20,
+        };
+        let frames = Frames::new(Some(spill));
+        let take = |page_count: u32| {
+            let mut frame = frames.allocate(page_count).expect("memory");
+            let value = page_count.to_le_bytes()[0];
+            frames.owned_mut(&mut frame).fill(value);
+            (frame, value)
+        };
+        let check = |owned: &[(OwnedFrame, u8)]| {
+            for (frame, value) in owned {
+                assert!(frames.owned(frame).iter().all(|byte| byte == value));
+            }
+        };
+        // One is longer than a segment.
+        let mut owned: Vec<_> = (2..100).chain([300]).map(take).collect();
+        let segments = || frames.lock().spilled_runs.segment_count();
+        let segments_before = segments();
+        if segments_before == 0 {
+            println!("skipped: the temporary directory is on a disk that takes no memory");
+            return;
+        }
+        check(&owned);
+        let bytes = frames.bytes_in_use();
+        for (frame, _) in owned.drain(40..60) {
+            frames.release(frame);
+        }
+        owned.extend((42..62).map(take));
+        check(&owned);
+        for (frame, _) in owned.drain(..) {
+            frames.release(frame);
+        }
+        assert_eq!(segments(), 0);
+        owned.extend((2..100).chain([300]).map(take));
+        check(&owned);
+        assert_eq!(frames.bytes_in_use(), bytes);
+        assert_eq!(segments(), segments_before);
+        // The rest goes with the store.
     }
 
     #[test]

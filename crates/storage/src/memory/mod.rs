@@ -9,6 +9,7 @@ pub(crate) mod pages_read;
 mod races;
 mod readers;
 mod slabs;
+mod spilled_runs;
 
 pub(crate) use file_view::FileView;
 pub(crate) use frames::{FrameId, Frames, OwnedFrame};

@@ -1,4 +1,5 @@
-//! Slabs: the memory of single-page frames, 2 MiB at a time.
+//! Slabs: the memory of single-page frames, 2 MiB at a time, and the disk for memory beyond the
+//! budget.
 //!
 //! Up to the budget of an environment slabs are plain memory, the first few of ordinary pages, the
 //! others of huge ones. Beyond it, when a snapshot keeps the flusher from writing pages, they are
@@ -73,7 +74,12 @@ impl Slabs {
     /// Memory for `block`: plain, or spilled when the budget is used up and there is a disk with
     /// room. Its address; `None` when the machine has no more.
     pub(super) fn fill(&mut self, block: u32) -> Option<NonNull<u8>> {
-        let memory = match self.spilled() {
+        let plain_bytes = (self.plain() + 1) * self.slab_bytes;
+        let spilled = match self.is_beyond_budget(plain_bytes) {
+            true => self.spill(self.slab_bytes),
+            false => None,
+        };
+        let memory = match spilled {
             Some(spilled) => SlabMemory::Spilled(spilled),
             None => SlabMemory::Plain(
                 ScratchMemory::new(self.slab_bytes, self.plain() >= SMALL_SLABS).ok()?,
@@ -92,18 +98,30 @@ impl Slabs {
         self.slabs.iter().filter(|slab| !slab.is_spilled()).count()
     }
 
-    fn spilled(&mut self) -> Option<SpilledMemory> {
+    /// Whether so many bytes are to be spilled in part.
+    pub(super) fn is_beyond_budget(&self, bytes: usize) -> bool {
+        self.spill
+            .as_ref()
+            .is_some_and(|spill| bytes > spill.memory_bytes_max)
+    }
+
+    /// Memory that can be written out; `None` where there is no disk for it, or none with room.
+    pub(super) fn spill(&mut self, len_bytes: usize) -> Option<SpilledMemory> {
         let spill = self.spill.as_ref()?;
-        if self.plain() * self.slab_bytes < spill.memory_bytes_max {
-            return None;
-        }
         if self.file.is_none() {
             match spill.vfs.spill_file(&spill.directory) {
                 Ok(file) => self.file = Some(file),
                 Err(_) => self.spill = None,
             }
         }
-        self.file.as_mut()?.allocate(self.slab_bytes).ok()
+        self.file.as_mut()?.allocate(len_bytes).ok()
+    }
+
+    /// Takes back what [`Slabs::spill`] gave.
+    pub(super) fn give_back_spilled(&mut self, memory: SpilledMemory) {
+        if let Some(file) = &mut self.file {
+            file.give_back(memory);
+        }
     }
 
     /// Whether everything that was written out arrived.
@@ -136,8 +154,8 @@ impl Slabs {
                 excess -= 1;
                 let slab = self.slabs.remove(position);
                 given_back.push(slab.block);
-                if let (SlabMemory::Spilled(memory), Some(file)) = (slab.memory, &mut self.file) {
-                    file.give_back(memory);
+                if let SlabMemory::Spilled(memory) = slab.memory {
+                    self.give_back_spilled(memory);
                 }
             }
         }
