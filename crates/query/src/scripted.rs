@@ -175,11 +175,9 @@ impl Scripted {
         source: &S,
         options: &ExecuteOptions<'_>,
     ) -> Result<DocumentBuf, QueryError> {
-        let machine = match self.machine.take() {
-            Some(machine) => machine,
-            None => Machine::new(&call.program, &ScriptLimits::default()).map_err(failed)?,
-        };
-        let machine = self.machine.insert(machine);
+        let machine = self
+            .machine
+            .get_or_insert_with(|| Machine::new(&call.program, &ScriptLimits::default()));
         let texts = Texts::of(document);
         let many = |loaded: &Loaded<'_>| match loaded {
             Loaded::One(one) => vec![one.as_ref().map(Texts::of)],

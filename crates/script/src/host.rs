@@ -6,6 +6,7 @@
 use jackdaw_document::Array;
 
 use crate::error::BoxError;
+use crate::turns::Urgency;
 
 /// The world of one run.
 pub trait Host {
@@ -22,6 +23,11 @@ pub trait Host {
     /// Whether the script must end now: its time is up, or nobody waits for it. Asked each 10,000
     /// steps.
     fn is_over(&mut self) -> bool;
+
+    /// Whom the run keeps waiting, when several scripts wait for their turn.
+    fn urgency(&self) -> Urgency {
+        Urgency::InOrder
+    }
 }
 
 /// Why the host gave no answer.

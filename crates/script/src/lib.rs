@@ -1,11 +1,11 @@
 //! Sandboxed JavaScript over documents: patches, projections, conditions.
 //!
 //! A [`Program`] is the text of a script with the names of the documents it is given. A [`Machine`]
-//! is a realm of its own with one compiled program; [`Machines`] keeps machines by text, so a
-//! script is compiled once. What a script may ask of the world goes through [`Host`].
+//! runs one program in a realm of its own; [`Machines`] keeps machines by text, so a script is
+//! compiled once. What a script may ask of the world goes through [`Host`].
 //!
-//! Limits: memory, stack, steps ([`ScriptLimits`]) and the time the host grants. Every bomb ends in
-//! a [`ScriptError`]. There are no modules, files, timers or `eval`. Decision: docs/decisions/0014.
+//! Limits: memory, stack, steps ([`ScriptLimits`]) and the time the host grants, and how many run
+//! at a time in the process ([`bound_memory`]). Every bomb ends in a [`ScriptError`]. There are no modules, files, timers or `eval`. Decision: docs/decisions/0014.
 //!
 //! [`index`] is the maps and reduces of static indexes, in JavaScript and C#.
 //!
@@ -28,6 +28,7 @@ mod program;
 mod restore;
 pub mod sorter;
 mod tokens;
+mod turns;
 
 pub use assignments::Assignments;
 pub use error::{BoxError, ScriptError};
@@ -37,3 +38,4 @@ pub use limits::ScriptLimits;
 pub use machine::{Machine, Output, Wanted};
 pub use machines::Machines;
 pub use program::Program;
+pub use turns::{Urgency, bound_memory};

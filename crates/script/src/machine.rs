@@ -1,10 +1,14 @@
-//! A realm of JavaScript with one compiled program.
+//! A program with the realm of JavaScript that it was compiled in.
 //!
-//! Made once for a text; runs many times. Between runs nothing of a script is left: what scripts
-//! find is frozen, and globals they made are removed (`prelude.js`). After an error that ended the
-//! script from outside (memory, steps, time) the machine must be thrown away.
+//! The realm is made at the first run and serves many. Between runs nothing of a script is left:
+//! what scripts find is frozen, and globals they made are removed (`prelude.js`). After an error
+//! that ended the script from outside (memory, steps, time) the realm is thrown away, and one that
+//! keeps much memory as well: the next run makes another.
 //!
-//! Threads: one; a machine stays on the thread that made it.
+//! Invariant: a realm is made, run and thrown away within turns (`turns`); between them it keeps at
+//! most [`KEPT_BYTES_MAX`], as far as the runs that may have left more were looked at.
+//!
+//! Threads: one; a machine stays on the thread that first ran it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,6 +24,7 @@ use crate::input::Argument;
 use crate::limits::ScriptLimits;
 use crate::program::{Compiled, Positions, Program};
 use crate::restore::{Inexact, may_hold_inexact, restore, restore_metadata};
+use crate::turns::in_turn;
 
 const PRELUDE: &str = include_str!("prelude.js");
 /// Name of the program in places that the engine tells.
@@ -29,6 +34,14 @@ const STEPS_A_LOOK: u64 = 10_000;
 
 /// Characters or elements that a built-in function gets through in the time of a step.
 const LENGTH_A_STEP: u64 = 64;
+
+/// Memory that a realm may keep between runs; one with the prelude takes about a MiB.
+const KEPT_BYTES_MAX: i64 = 4 << 20;
+/// A look at the memory of a realm takes the time of several runs: those that can have left little
+/// each, since they took no counted step and were given little, are looked at together.
+const SHORT_RUNS_MAX: u32 = 64;
+/// What such runs are given together.
+const SHORT_RUNS_BYTES_MAX: usize = 256 << 10;
 
 /// Functions that go to the host as they are, beside those that the prelude shapes.
 const HOST_FUNCTIONS: &[&str] = &[
@@ -78,14 +91,21 @@ pub struct Output {
 
 /// See the file head.
 pub struct Machine {
+    program: Program,
+    limits: ScriptLimits,
+    realm: Option<Realm>,
+}
+
+/// A realm with the compiled program.
+struct Realm {
     // Before the context: values go before the realm they live in.
     run: Persistent<Function<'static>>,
     program: Persistent<Function<'static>>,
     context: Context,
     budget: Rc<Budget>,
     positions: Positions,
-    limits: ScriptLimits,
-    is_spent: bool,
+    /// Since its memory was looked at.
+    short_runs: u32,
 }
 
 /// What the engine's callbacks share with the machine.
@@ -96,6 +116,8 @@ pub(crate) struct Budget {
     failure: Cell<Option<BoxError>>,
     /// Of everything that came into the present run.
     inexact: RefCell<Inexact>,
+    /// Bytes that came into the runs since the memory was looked at.
+    came_bytes: Cell<usize>,
 }
 
 /// Why the engine was told to stop.
@@ -124,11 +146,54 @@ pub(crate) fn realm(limits: &ScriptLimits) -> Result<(Context, Rc<Budget>), Scri
 }
 
 impl Machine {
-    /// Compiles `program` in a realm of its own.
+    /// Of `program`, which its first run compiles.
+    #[must_use]
+    pub fn new(program: &Program, limits: &ScriptLimits) -> Machine {
+        Machine {
+            program: program.clone(),
+            limits: *limits,
+            realm: None,
+        }
+    }
+
+    /// What it runs.
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Runs the program, once it is its turn. The first argument is its `this`; `parameters` are
+    /// `args`, and each is `$name` too.
     ///
     /// # Errors
-    /// The program is no JavaScript or too long, or the realm does not fit into its memory.
-    pub fn new(program: &Program, limits: &ScriptLimits) -> Result<Machine, ScriptError> {
+    /// See [`ScriptError`]. At the first run, and after an error that ended one from outside, also
+    /// that the program is no JavaScript or too long, or its realm does not fit into its memory.
+    pub fn run(
+        &mut self,
+        host: &mut dyn Host,
+        arguments: &[Argument<'_>],
+        parameters: Option<Value<'_>>,
+        wanted: Wanted,
+    ) -> Result<Output, ScriptError> {
+        in_turn(host.urgency(), || {
+            let mut realm = match self.realm.take() {
+                Some(realm) => realm,
+                None => Realm::new(&self.program, &self.limits)?,
+            };
+            let outcome = realm.run(host, arguments, parameters, wanted, &self.limits);
+            let is_kept = match &outcome {
+                Ok(_) | Err(ScriptError::Thrown { .. } | ScriptError::Result(_)) => {
+                    realm.is_small(&self.limits)
+                }
+                Err(_) => false,
+            };
+            self.realm = is_kept.then_some(realm);
+            outcome
+        })
+    }
+}
+
+impl Realm {
+    fn new(program: &Program, limits: &ScriptLimits) -> Result<Realm, ScriptError> {
         program.check(limits)?;
         let (context, budget) = realm(limits)?;
         let (run, compiled, positions) = context.with(|ctx| {
@@ -136,28 +201,23 @@ impl Machine {
             let prelude = prelude.map_err(|error| thrown(&ctx, error, &budget, limits, None))?;
             compile(&ctx, &prelude, program, &budget, limits)
         })?;
-        Ok(Machine {
+        Ok(Realm {
             run,
             program: compiled,
             context,
             budget,
             positions,
-            limits: *limits,
-            is_spent: false,
+            short_runs: 0,
         })
     }
 
-    /// Runs the program. The first argument is its `this`; `parameters` are `args`, and each is
-    /// `$name` too.
-    ///
-    /// # Errors
-    /// See [`ScriptError`].
-    pub fn run(
+    fn run(
         &mut self,
         host: &mut dyn Host,
         arguments: &[Argument<'_>],
         parameters: Option<Value<'_>>,
         wanted: Wanted,
+        limits: &ScriptLimits,
     ) -> Result<Output, ScriptError> {
         let mut text = b"{\"v\":[".to_vec();
         for (slot, argument) in arguments.iter().enumerate() {
@@ -181,7 +241,7 @@ impl Machine {
             inexact.note(parameters);
         }
         self.budget.inexact.replace(inexact);
-        let left = self.call(host, text, wanted == Wanted::Document)?;
+        let left = self.call(host, text, wanted == Wanted::Document, limits)?;
         read_output(
             &left,
             arguments.first(),
@@ -190,38 +250,48 @@ impl Machine {
         )
     }
 
-    /// Whether the machine must not be used again.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.is_spent
-    }
-
     fn call(
-        &mut self,
+        &self,
         host: &mut dyn Host,
         text: String,
         is_patch: bool,
+        limits: &ScriptLimits,
     ) -> Result<String, ScriptError> {
         let budget = &self.budget;
-        budget.begin(self.limits.steps_max);
+        budget.begin(limits.steps_max);
+        budget.note_bytes(text.len());
         let (run, program) = (self.run.clone(), self.program.clone());
-        let (limits, positions) = (&self.limits, &self.positions);
         let outcome = HOST.set(host, || {
             self.context.with(|ctx| {
                 let run = run.restore(&ctx).and_then(|run| {
                     let program = program.restore(&ctx)?;
                     run.call::<_, String>((program, is_patch, text))
                 });
-                run.map_err(|error| thrown(&ctx, error, budget, limits, Some(positions)))
+                run.map_err(|error| thrown(&ctx, error, budget, limits, Some(&self.positions)))
             })
         });
-        if let Some(failure) = budget.failure() {
-            self.is_spent = true;
-            return Err(ScriptError::Host(failure));
+        match budget.failure() {
+            Some(failure) => Err(ScriptError::Host(failure)),
+            None => outcome,
         }
-        if let Err(error) = &outcome {
-            self.is_spent = !matches!(error, ScriptError::Thrown { .. });
+    }
+
+    /// Whether little is left of the runs so far, once what refers to itself in circles is gone.
+    fn is_small(&mut self, limits: &ScriptLimits) -> bool {
+        self.short_runs += 1;
+        let took_no_step = self.budget.steps_left.get() == limits.steps_max;
+        let was_given_little = self.budget.came_bytes.get() <= SHORT_RUNS_BYTES_MAX;
+        if took_no_step && was_given_little && self.short_runs < SHORT_RUNS_MAX {
+            return true;
         }
-        outcome
+        self.short_runs = 0;
+        self.budget.came_bytes.set(0);
+        let runtime = self.context.runtime();
+        let kept_bytes = || runtime.memory_usage().malloc_size;
+        if kept_bytes() > KEPT_BYTES_MAX {
+            runtime.run_gc();
+        }
+        kept_bytes() <= KEPT_BYTES_MAX
     }
 }
 
@@ -231,6 +301,11 @@ impl Budget {
         self.steps_left.set(steps_max);
         self.cause.set(Cause::None);
         self.failure.set(None);
+    }
+
+    /// So much comes into the run.
+    fn note_bytes(&self, count: usize) {
+        self.came_bytes.set(self.came_bytes.get() + count);
     }
 
     /// The host failed.
@@ -289,7 +364,7 @@ fn open_prelude<'js>(ctx: &Ctx<'js>, budget: &Rc<Budget>) -> rquickjs::Result<Ob
     let open: Function<'js> = ctx.eval(PRELUDE)?;
     let (charged, budget) = (Rc::clone(budget), Rc::clone(budget));
     let host = move |ctx: Ctx<'_>, name: String, arguments: String| -> rquickjs::Result<String> {
-        ask_host(&name, &arguments, &budget.inexact).map_err(|error| match error {
+        ask_host(&name, &arguments, &budget).map_err(|error| match error {
             HostError::Refused(message) => Exception::throw_message(&ctx, &message),
             HostError::Failed(error) => {
                 let message = error.to_string();
@@ -311,7 +386,8 @@ fn open_prelude<'js>(ctx: &Ctx<'js>, budget: &Rc<Budget>) -> rquickjs::Result<Ob
     ))
 }
 
-fn ask_host(name: &str, arguments: &str, inexact: &RefCell<Inexact>) -> Result<String, HostError> {
+fn ask_host(name: &str, arguments: &str, budget: &Budget) -> Result<String, HostError> {
+    let inexact = &budget.inexact;
     if !HOST.is_set() {
         return Err(HostError::Refused(format!(
             "{name}() works inside a run only"
@@ -332,6 +408,7 @@ fn ask_host(name: &str, arguments: &str, inexact: &RefCell<Inexact>) -> Result<S
     }
     let array = root.as_array().ok_or_else(|| HostError::unserved(name))?;
     let answer = HOST.with(|host| host.call(name, array))?;
+    budget.note_bytes(answer.len());
     if may_hold_inexact(&answer)
         && let Ok(answer) = DocumentBuf::from_json(&answer, &Limits::default())
     {
@@ -531,4 +608,74 @@ fn read_output(
         metadata: metadata.transpose()?,
         printed: printed.collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use jackdaw_document::Array;
+
+    use super::*;
+
+    struct Alone;
+
+    impl Host for Alone {
+        fn call(&mut self, function: &str, _: Array<'_>) -> Result<Vec<u8>, HostError> {
+            Err(HostError::unserved(function))
+        }
+
+        fn is_over(&mut self) -> bool {
+            false
+        }
+    }
+
+    fn run(machine: &mut Machine, argument: Value<'_>) -> Result<Output, ScriptError> {
+        let arguments = [Argument::Value(argument)];
+        machine.run(&mut Alone, &arguments, None, Wanted::Value)
+    }
+
+    fn kept_bytes(machine: &Machine) -> i64 {
+        let realm = machine.realm.as_ref();
+        realm.map_or(0, |realm| {
+            realm.context.runtime().memory_usage().malloc_size
+        })
+    }
+
+    fn machine(script: &str) -> Machine {
+        Machine::new(&Program::patch(script), &ScriptLimits::default())
+    }
+
+    #[test]
+    fn circles_that_a_run_leaves_are_gone_before_the_next() {
+        // Made by a function that is charged, by steps, and of what was given.
+        let given = "x".repeat(6 << 20);
+        for script in [
+            "let a = { s: 'x'.repeat(6 << 20) }; a.a = a",
+            "for (let i = 0; i < 40000; i++) { let a = { b: [1, 2, 3, 4] }; a.a = a }",
+            "let a = { s: this + '!' }; a.a = a",
+        ] {
+            let mut machine = machine(script);
+            for _ in 0..3 {
+                run(&mut machine, Value::String(&given)).expect(script);
+                assert!(kept_bytes(&machine) <= KEPT_BYTES_MAX, "{script}");
+            }
+        }
+    }
+
+    #[test]
+    fn runs_that_leave_little_share_a_realm() {
+        let mut machine = machine("return 1");
+        for _ in 0..3 * SHORT_RUNS_MAX {
+            run(&mut machine, Value::Null).expect("a run");
+            assert!(machine.realm.is_some());
+        }
+    }
+
+    #[test]
+    fn a_realm_whose_run_was_ended_from_outside_is_replaced() {
+        let mut machine = machine("if (this.length) { for (;;) {} } return 1");
+        let outcome = run(&mut machine, Value::String("on"));
+        assert!(matches!(outcome, Err(ScriptError::Steps { .. })));
+        assert!(machine.realm.is_none());
+        assert!(run(&mut machine, Value::String("")).is_ok());
+    }
 }

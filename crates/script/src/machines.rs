@@ -13,7 +13,7 @@ pub struct Machines {
     limits: ScriptLimits,
     count_max: usize,
     /// Last used last.
-    kept: Vec<(Program, Machine)>,
+    kept: Vec<Machine>,
 }
 
 impl Machines {
@@ -30,24 +30,22 @@ impl Machines {
     /// Calls `work` with the machine of `program`, made when it is not there.
     ///
     /// # Errors
-    /// As [`Machine::new`], and those of `work`.
+    /// Those of `work`.
     pub fn with<T>(
         &mut self,
         program: &Program,
         work: impl FnOnce(&mut Machine) -> Result<T, ScriptError>,
     ) -> Result<T, ScriptError> {
-        let kept = self.kept.iter().position(|(known, _)| known == program);
-        let (program, mut machine) = match kept {
+        let kept = self.kept.iter().position(|kept| kept.program() == program);
+        let mut machine = match kept {
             Some(slot) => self.kept.remove(slot),
-            None => (program.clone(), Machine::new(program, &self.limits)?),
+            None => Machine::new(program, &self.limits),
         };
         let outcome = work(&mut machine);
-        if !machine.is_spent() {
-            if self.kept.len() >= self.count_max {
-                self.kept.remove(0);
-            }
-            self.kept.push((program, machine));
+        if self.kept.len() >= self.count_max {
+            self.kept.remove(0);
         }
+        self.kept.push(machine);
         outcome
     }
 

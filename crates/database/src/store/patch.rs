@@ -15,7 +15,7 @@ use jackdaw_document::{
 use jackdaw_io::Vfs;
 use jackdaw_script::{
     Argument, Assignments, Host, HostError, Machines, Output, ScriptDocument, ScriptError,
-    ScriptLimits, Wanted,
+    ScriptLimits, Urgency, Wanted,
 };
 
 use super::apply::{Put, Writer};
@@ -402,6 +402,11 @@ struct PatchHost<'p, 'w> {
 }
 
 impl Host for PatchHost<'_, '_> {
+    /// The transaction, and all that wait for it.
+    fn urgency(&self) -> Urgency {
+        Urgency::First
+    }
+
     fn call(&mut self, function: &str, arguments: Array<'_>) -> Result<Vec<u8>, HostError> {
         let text = |slot: usize| arguments.get(slot).and_then(|value| value.as_str());
         let id = text(0).filter(|id| !id.is_empty());

@@ -15,6 +15,7 @@ use crate::error::{BoxError, ScriptError};
 use crate::host::{HOST, Host, HostError};
 use crate::limits::ScriptLimits;
 use crate::machine::{Budget, realm, thrown};
+use crate::turns::{Urgency, in_turn};
 
 const PRELUDE: &str = include_str!("prelude.js");
 
@@ -134,7 +135,8 @@ pub fn sort(
         .iter()
         .map(|sorter| sorter.script.as_str())
         .collect();
-    let left = run(&scripts, &task(clauses, count, wanted), &limits, host)?;
+    let task = task(clauses, count, wanted);
+    let left = in_turn(Urgency::InOrder, || run(&scripts, &task, &limits, host))?;
     let damaged = || {
         let message = "its order cannot be read".to_owned();
         SortError::Limit(ScriptError::Result(message))

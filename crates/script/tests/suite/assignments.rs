@@ -36,15 +36,12 @@ fn by_engine(body: &str, script: &str, parameters: &str) -> Result<String, Strin
     let (body, parameters) = (json(body), json(parameters));
     let metadata = json(METADATA);
     let arguments = [Argument::Document(document(&body, Some(&metadata)))];
-    let outcome = machine(script).and_then(|mut machine| {
-        let parameters = Some(parameters.root());
-        machine.run(
-            &mut World::default(),
-            &arguments,
-            parameters,
-            Wanted::Document,
-        )
-    });
+    let outcome = machine(script).run(
+        &mut World::default(),
+        &arguments,
+        Some(parameters.root()),
+        Wanted::Document,
+    );
     outcome
         .map(|output| text_of(&output))
         .map_err(|error| error.to_string())

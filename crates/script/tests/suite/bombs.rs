@@ -2,7 +2,7 @@
 
 use jackdaw_script::{Program, ScriptError};
 
-use crate::common::{World, machine, patch_in, patched};
+use crate::common::{World, patch_in, patched};
 
 fn bomb(script: &str) -> ScriptError {
     patch_in(&mut World::default(), "{}", script, "{}").expect_err(script)
@@ -83,10 +83,8 @@ fn the_host_ends_a_script_in_time() {
 #[test]
 fn long_texts_are_refused() {
     let script = format!("this.a = '{}'", "x".repeat(256 << 10));
-    assert!(matches!(
-        machine(&script).err(),
-        Some(ScriptError::TooLong { .. })
-    ));
+    let outcome = patch_in(&mut World::default(), "{}", &script, "{}");
+    assert!(matches!(outcome, Err(ScriptError::TooLong { .. })));
 }
 
 #[test]

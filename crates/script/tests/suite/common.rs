@@ -56,7 +56,7 @@ pub(crate) fn document<'a>(id: &'a str, body: &'a DocumentBuf) -> ScriptDocument
     }
 }
 
-pub(crate) fn machine(script: &str) -> Result<Machine, ScriptError> {
+pub(crate) fn machine(script: &str) -> Machine {
     Machine::new(&Program::patch(script), &ScriptLimits::default())
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn patch_in(
     let (body, parameters) = (json(body), json(parameters));
     let arguments = [Argument::Document(document("albums/1", &body))];
     let parameters = Some(parameters.root());
-    machine(script)?.run(world, &arguments, parameters, Wanted::Document)
+    machine(script).run(world, &arguments, parameters, Wanted::Document)
 }
 
 /// The document that `script` leaves of `body`, or the error's text.
@@ -85,8 +85,8 @@ pub(crate) fn patched(body: &str, script: &str) -> String {
 pub(crate) fn value(body: &str, expression: &str) -> String {
     let body = json(body);
     let arguments = [Argument::Document(document("albums/1", &body))];
-    let run = machine(&format!("return {expression}"))
-        .and_then(|mut m| m.run(&mut World::default(), &arguments, None, Wanted::Value));
+    let mut machine = machine(&format!("return {expression}"));
+    let run = machine.run(&mut World::default(), &arguments, None, Wanted::Value);
     match run {
         Ok(output) => output.value.root().to_json(),
         Err(error) => error.to_string(),

@@ -100,7 +100,7 @@ fn a_run_leaves_nothing_for_the_next() {
     ];
     for script in scripts {
         let body = json("{}");
-        let mut machine = machine(script).unwrap();
+        let mut machine = machine(script);
         let mut run = || {
             let arguments = [Argument::Document(document("a/1", &body))];
             let output = machine.run(&mut World::default(), &arguments, None, Wanted::Document);

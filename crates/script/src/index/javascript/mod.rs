@@ -195,7 +195,7 @@ impl Script {
     fn describe(&self, text: &str) -> Result<Vec<Declared>, CompileError> {
         let limits = ScriptLimits::default();
         let of_script = |error| CompileError::of_script(error);
-        let mut machine = Machine::new(&self.program, &limits).map_err(of_script)?;
+        let mut machine = Machine::new(&self.program, &limits);
         let mode = Argument::Value(Value::String(Mode::Describe.name()));
         let arguments = [Argument::Nothing, mode, Argument::Nothing];
         let output = machine.run(&mut NoHost, &arguments, None, Wanted::Value);
