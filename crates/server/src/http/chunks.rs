@@ -134,6 +134,11 @@ impl ChunkWriter {
         Ok(())
     }
 
+    /// Whether the answer is a long one that shared little memory with others.
+    pub(super) fn is_one_of_many(&self) -> bool {
+        matches!(&self.way, Way::Away(away) if away.pieces.is_some() && away.memory.is_scarce())
+    }
+
     /// Ends the answer with what the handler returned.
     pub(super) fn finish(self, result: Result<(), WireError>) {
         let ChunkWriter { buffer, head, way } = self;

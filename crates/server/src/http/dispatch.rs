@@ -545,7 +545,14 @@ async fn run(row: Row, call: Arc<Call>) -> Outcome {
                     true => call.shared.quick_reads.time(written),
                     false => written(),
                 };
+                let is_one_of_many = writer.is_one_of_many();
                 writer.finish(result.unwrap_or_else(|_| Err(panicked())));
+                // Its pieces were given back by other threads, and this one may rest for long.
+                if let Some(give_back) = call.shared.config.give_back_memory
+                    && is_one_of_many
+                {
+                    give_back();
+                }
             });
             waiter
                 .wait(outcome)
