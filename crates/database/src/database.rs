@@ -78,9 +78,13 @@ impl Default for DatabaseOptions {
 }
 
 /// What page versions of the documents take at least: many times what one transaction changes.
-const SCRATCH_BYTES_MIN: usize = 64 << 20;
+const SCRATCH_BYTES_MIN: usize = 32 << 20;
 /// They may take this part of the memory.
-const SCRATCH_PART_OF_MEMORY: u64 = 4;
+const SCRATCH_PART_OF_MEMORY: u64 = 8;
+/// Those of each index at least.
+const INDEX_SCRATCH_BYTES_MIN: usize = 8 << 20;
+/// And this part of the memory.
+const INDEX_SCRATCH_PART_OF_MEMORY: u64 = 32;
 /// And groups this one.
 const GROUPS_PART_OF_MEMORY: u64 = 16;
 
@@ -89,10 +93,17 @@ impl DatabaseOptions {
     #[must_use]
     pub fn for_memory(mut self, memory_bytes: u64) -> DatabaseOptions {
         let part = |of: u64| usize::try_from(memory_bytes / of).unwrap_or(usize::MAX);
-        let scratch = &mut self.documents.scratch_bytes;
-        *scratch = part(SCRATCH_PART_OF_MEMORY)
-            .max(SCRATCH_BYTES_MIN)
-            .min(*scratch);
+        let scratch = |bytes: usize, of: u64, bytes_min: usize| part(of).max(bytes_min).min(bytes);
+        self.documents.scratch_bytes = scratch(
+            self.documents.scratch_bytes,
+            SCRATCH_PART_OF_MEMORY,
+            SCRATCH_BYTES_MIN,
+        );
+        self.indexes.scratch_bytes = scratch(
+            self.indexes.scratch_bytes,
+            INDEX_SCRATCH_PART_OF_MEMORY,
+            INDEX_SCRATCH_BYTES_MIN,
+        );
         self.groups_bytes = self.groups_bytes.min(part(GROUPS_PART_OF_MEMORY));
         self
     }

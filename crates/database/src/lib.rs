@@ -77,6 +77,7 @@ pub use jackdaw_query::{
     BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, Period, ProjectionBehavior,
     QueryError, RowBuffer, RowSink, Scope, Sorters, StoredDocument,
 };
+pub use jackdaw_script::bound_memory as bound_script_memory;
 pub use jackdaw_script::sorter::{Sorter, SorterError};
 pub use jackdaw_storage::{
     BackupError, MeterReport, NamedSnapshot, SnapshotError, Statistics as StorageStatistics,

@@ -5,7 +5,8 @@
 //! compiled once. What a script may ask of the world goes through [`Host`].
 //!
 //! Limits: memory, stack, steps ([`ScriptLimits`]) and the time the host grants, and how many run
-//! at a time in the process ([`bound_memory`]). Every bomb ends in a [`ScriptError`]. There are no modules, files, timers or `eval`. Decision: docs/decisions/0014.
+//! at a time in the process ([`bound_memory`]). Every bomb ends in a [`ScriptError`]. There are no
+//! modules, files, timers or `eval`. Decision: docs/decisions/0014.
 //!
 //! [`index`] is the maps and reduces of static indexes, in JavaScript and C#.
 //!

@@ -21,6 +21,9 @@ use super::warm_up::WarmUpThread;
 use crate::output::numbers::counted;
 use crate::output::say::say;
 
+/// Scripts that run at a time may take this part of the memory together.
+const SCRIPTS_PART_OF_MEMORY: u64 = 8;
+
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServeArguments {
@@ -190,6 +193,8 @@ fn set_in_memory() -> anyhow::Result<DatabaseSet> {
 
 /// What the arguments and the settings of the data directory say.
 fn config(arguments: &ServeArguments) -> anyhow::Result<ServerConfig> {
+    let scripts_bytes = memory_bytes() / SCRIPTS_PART_OF_MEMORY;
+    jackdaw_database::bound_script_memory(usize::try_from(scripts_bytes).unwrap_or(usize::MAX));
     let mut config = ServerConfig::default().for_memory(memory_bytes());
     config.public_hosts.clone_from(&arguments.public_hosts);
     config.tcp_listen = arguments.listen_tcp;

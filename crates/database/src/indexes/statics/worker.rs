@@ -34,8 +34,10 @@ use crate::indexes::index::Index;
 use crate::indexes::step::StepError;
 use crate::snapshot::Snapshot;
 
-/// Documents of a batch, at least and at most.
-const DOCUMENTS_MIN: usize = 128;
+/// Documents of a batch: at least, of the first, and at most. Few where maps are slow, or wait for
+/// those of others: a batch keeps what its snapshot sees.
+const DOCUMENTS_MIN: usize = 8;
+const DOCUMENTS_BEGIN: usize = 128;
 const DOCUMENTS_MAX: usize = 8 * 1024;
 /// A batch should take about this long.
 const BATCH_NANOS_TARGET: u64 = 500_000_000;
@@ -102,7 +104,7 @@ impl StaticWorker {
             machine: IndexMachine::new(ScriptLimits::default()),
             applier,
             beside,
-            documents_max: DOCUMENTS_MIN,
+            documents_max: DOCUMENTS_BEGIN,
         })
     }
 
