@@ -34,7 +34,7 @@ fn right_bodies() -> Vec<(&'static str, Value)> {
         ),
         (
             "/queries",
-            json!({ "Query": "from As where Number > $n", "QueryParameters": { "n": 1 },
+            json!({ "Query": "from Items where Number > $n", "QueryParameters": { "n": 1 },
             "Start": 0, "PageSize": 10, "WaitForNonStaleResults": true,
             "WaitForNonStaleResultsTimeout": "00:00:01" }),
         ),
@@ -47,7 +47,7 @@ fn right_bodies() -> Vec<(&'static str, Value)> {
         (
             "/admin/indexes",
             json!({ "Indexes": [{ "Name": "I", "Maps": [
-            "from a in docs.As select new { a.Name }"], "Reduce": null, "Fields": { "Name": {
+            "from a in docs.Items select new { a.Name }"], "Reduce": null, "Fields": { "Name": {
                 "Indexing": "Search", "Storage": "Yes", "Analyzer": null, "TermVector": "No" } },
             "Configuration": {}, "Priority": "Normal", "LockMode": "Unlock" }] }),
         ),
@@ -65,18 +65,18 @@ fn right_bodies() -> Vec<(&'static str, Value)> {
         ),
         (
             "/subscriptions",
-            json!({ "Name": "s", "Query": "from As", "ChangeVector": null,
+            json!({ "Name": "s", "Query": "from Items", "ChangeVector": null,
             "MentorNode": null, "Disabled": false }),
         ),
         (
             "/subscriptions/try",
-            json!({ "Query": "from As", "ChangeVector": null }),
+            json!({ "Query": "from Items", "ChangeVector": null }),
         ),
         (
             "/admin/revisions/config",
             json!({ "Default": { "Disabled": false,
             "MinimumRevisionsToKeep": 5, "MinimumRevisionAgeToKeep": "1.00:00:00",
-            "PurgeOnDelete": false }, "Collections": { "As": { "Disabled": true } } }),
+            "PurgeOnDelete": false }, "Collections": { "Items": { "Disabled": true } } }),
         ),
         (
             "/expiration/config",
@@ -89,7 +89,7 @@ fn right_bodies() -> Vec<(&'static str, Value)> {
         ),
         (
             "/timeseries/config",
-            json!({ "Collections": { "As": { "Disabled": true, "Policies": [
+            json!({ "Collections": { "Items": { "Disabled": true, "Policies": [
             { "Name": "p", "AggregationTime": { "Value": 1, "Unit": "Second" },
               "RetentionTime": { "Value": 1, "Unit": "Month" } }],
             "RawPolicy": { "RetentionTime": { "Value": 1, "Unit": "Month" } } } } }),
@@ -101,7 +101,7 @@ fn right_bodies() -> Vec<(&'static str, Value)> {
         ),
         (
             "/names/config",
-            json!({ "Collection": "As", "TimeSeries": "s", "ValueNames": ["a"],
+            json!({ "Collection": "Items", "TimeSeries": "s", "ValueNames": ["a"],
             "Update": true }),
         ),
         ("/cmpxchg", json!({ "Object": { "a": 1 }, "@metadata": {} })),
@@ -202,7 +202,7 @@ pub(crate) fn wrong_types(routes: &[(String, String)]) -> Vec<Input> {
             continue;
         }
         let path = pattern.replace("{database}", "db1").replace("{path}", "x");
-        let path = format!("{path}?id=as/1&name=n&key=k&index=0&task=1&collection=As");
+        let path = format!("{path}?id=as/1&name=n&key=k&index=0&task=1&collection=Items");
         let mut bodies: Vec<Value> = wrong_values();
         for (_, body) in right.iter().filter(|(end, _)| pattern.ends_with(end)) {
             for value in wrong_values() {
@@ -369,7 +369,7 @@ pub(crate) fn queries() -> Vec<Input> {
     let many = 20_000;
     let nested = |count: usize| {
         format!(
-            "from As where {}true{}",
+            "from Items where {}true{}",
             "(".repeat(count),
             ")".repeat(count)
         )
@@ -378,36 +378,39 @@ pub(crate) fn queries() -> Vec<Input> {
     let mut texts = vec![
         nested(100),
         nested(many),
-        format!("from As where {}", vec!["Number = 1"; many].join(" or ")),
-        format!("from As where {}", vec!["Number = 1"; 4_000].join(" and ")),
-        format!("from As where {}Number = 1", "not ".repeat(many)),
-        format!("from As where Name in ({})", list(100)),
-        format!("from As where Name in ({})", list(200_000)),
-        format!("from As select {}", vec!["Name"; many].join(",")),
-        format!("from As order by {}", vec!["Name"; many].join(",")),
-        format!("from As include {}", vec!["Name"; many].join(",")),
-        format!("from As where Name = '{}'", "x".repeat(2 << 20)),
-        format!("from As where {} = 1", "a.".repeat(many) + "b"),
-        format!("from As where Name = {}", "9".repeat(100_000)),
-        format!("from As group by {}", vec!["Name"; 1_000].join(",")),
-        "from As limit 99999999999999999999, 99999999999999999999".to_owned(),
-        "from As limit 9223372036854775807".to_owned(),
-        format!("{}from As", "declare function f() { } ".repeat(1_000)),
+        format!("from Items where {}", vec!["Number = 1"; many].join(" or ")),
+        format!(
+            "from Items where {}",
+            vec!["Number = 1"; 4_000].join(" and ")
+        ),
+        format!("from Items where {}Number = 1", "not ".repeat(many)),
+        format!("from Items where Name in ({})", list(100)),
+        format!("from Items where Name in ({})", list(200_000)),
+        format!("from Items select {}", vec!["Name"; many].join(",")),
+        format!("from Items order by {}", vec!["Name"; many].join(",")),
+        format!("from Items include {}", vec!["Name"; many].join(",")),
+        format!("from Items where Name = '{}'", "x".repeat(2 << 20)),
+        format!("from Items where {} = 1", "a.".repeat(many) + "b"),
+        format!("from Items where Name = {}", "9".repeat(100_000)),
+        format!("from Items group by {}", vec!["Name"; 1_000].join(",")),
+        "from Items limit 99999999999999999999, 99999999999999999999".to_owned(),
+        "from Items limit 9223372036854775807".to_owned(),
+        format!("{}from Items", "declare function f() { } ".repeat(1_000)),
         "from @all_docs as d load d.Name as e select { a: d, b: e }".to_owned(),
-        "from As where startsWith(Name, '')".to_owned(),
-        "from As where spatial.within(spatial.point(Number, Number), spatial.wkt('POLYGON(("
+        "from Items where startsWith(Name, '')".to_owned(),
+        "from Items where spatial.within(spatial.point(Number, Number), spatial.wkt('POLYGON(("
             .to_owned(),
         format!(
-            "from As where spatial.within(spatial.point(Number, Number), \
+            "from Items where spatial.within(spatial.point(Number, Number), \
              spatial.wkt('POLYGON(({}))'))",
             vec!["1 1"; 100_000].join(",")
         ),
-        "from As where vector.search(Name, 'x')".to_owned(),
-        "from As where search(Name, '* OR ? OR ~ OR \"')".to_owned(),
-        format!("from As where search(Name, '{}')", "a* ".repeat(many)),
-        format!("from As where lucene(Name, '{}')", "(".repeat(many)),
+        "from Items where vector.search(Name, 'x')".to_owned(),
+        "from Items where search(Name, '* OR ? OR ~ OR \"')".to_owned(),
+        format!("from Items where search(Name, '{}')", "a* ".repeat(many)),
+        format!("from Items where lucene(Name, '{}')", "(".repeat(many)),
         format!(
-            "from As where lucene(Name, '{}')",
+            "from Items where lucene(Name, '{}')",
             "a~0.1 OR ".repeat(5_000)
         ),
     ];
@@ -425,7 +428,7 @@ pub(crate) fn queries() -> Vec<Input> {
     ];
     for expression in expressions {
         let quoted = expression.replace('\\', "\\\\").replace('\'', "''");
-        texts.push(format!("from As where regex(Name, '{quoted}')"));
+        texts.push(format!("from Items where regex(Name, '{quoted}')"));
     }
     let mut inputs: Vec<Input> = texts.iter().map(|text| query(text)).collect();
     for path in [
@@ -492,11 +495,12 @@ pub(crate) fn scripts() -> Vec<Input> {
         let mut input = Input::request("PATCH", path, "", patch.as_bytes());
         input.name = format!("patch {script}");
         inputs.push(input);
-        let text =
-            format!("declare function f(a) {{ {script}; return 1 }} from As as a select f(a)");
+        let text = format!(
+            "declare function f(a) {{ {script}; return {{ n: 1 }} }} from Items as a select f(a)"
+        );
         inputs.push(query(&text));
         let index = json!({ "Indexes": [{ "Name": format!("Hostile/{number}"), "Maps": [format!(
-            "map('As', a => {{ {script}; return {{ Name: 1 }} }})"
+            "map('Items', a => {{ {script}; return {{ Name: 1 }} }})"
         )] }] });
         let path = "/databases/db1/admin/indexes";
         inputs.push(Input::request(
@@ -505,7 +509,7 @@ pub(crate) fn scripts() -> Vec<Input> {
             "",
             index.to_string().as_bytes(),
         ));
-        let update = json!({ "Query": { "Query": format!("from As update {{ {script} }}") } });
+        let update = json!({ "Query": { "Query": format!("from Items update {{ {script} }}") } });
         let path = "/databases/db1/queries";
         inputs.push(Input::request(
             "PATCH",

@@ -27,7 +27,7 @@ const REQUESTS: &[(&str, &str, &str)] = &[
     (
         "POST",
         "/databases/db1/queries",
-        r#"{"Query":"from As where Number > $n","QueryParameters":{"n":3}}"#,
+        r#"{"Query":"from Items where Number > $n","QueryParameters":{"n":3}}"#,
     ),
     (
         "POST",

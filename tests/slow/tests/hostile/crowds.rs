@@ -20,6 +20,11 @@ pub(crate) const ALL: &[(&str, Crowd)] = &[
     ("large documents at a time", large_documents),
     ("large attachments at a time", large_attachments),
     (
+        "attachments beside a stream that nobody reads",
+        attachments_beside_a_snapshot,
+    ),
+    ("scripts that take much memory at a time", large_scripts),
+    (
         "commands of Redis beyond the limit at a time",
         long_commands,
     ),
@@ -156,6 +161,7 @@ fn idle_readers(targets: &Targets) -> Result<String> {
 const TURN_MAX: Duration = Duration::from_secs(90);
 /// How an answer that says yes begins, of HTTP and of Redis.
 const STORED: &str = "HTTP/1.1 201";
+const ANSWERED: &str = "HTTP/1.1 200";
 const OK: &str = "+OK";
 
 /// What became of the requests of a crowd.
@@ -281,6 +287,53 @@ fn large_attachments(targets: &Targets) -> Result<String> {
     ensure!(
         stored > COUNT / 2 && stored + later + answers.unanswered() == COUNT,
         "{told}, {later} to come again"
+    );
+    Ok(format!(
+        "{told}, {later} to come again, others answered within {slowest:.0?}"
+    ))
+}
+
+/// The same while somebody reads from before them.
+fn attachments_beside_a_snapshot(targets: &Targets) -> Result<String> {
+    for number in 0..400 {
+        let mut stream = TcpStream::connect(targets.http)?;
+        stream.write_all(&document(number, 60_000))?;
+        ensure!(stream.read(&mut [0; 64])? > 0, "a document was not stored");
+    }
+    let request = b"GET /databases/db1/streams/docs HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let held = open_all(targets.http, 1, request)?;
+    std::thread::sleep(Duration::from_millis(500));
+    let told = large_attachments(targets);
+    drop(held);
+    told
+}
+
+/// Half of what one script may take, by queries and by patches.
+fn large_scripts(targets: &Targets) -> Result<String> {
+    const COUNT: usize = 64;
+    let script = "let s = []; for (let i = 0; i < 20; i++) { s.push('x'.repeat((1 << 20) + i)) }";
+    let query = format!(
+        "declare function f(a) {{ {script}; return {{ n: s.length }} }} \
+         from Items as a select f(a) limit 1"
+    );
+    let query = serde_json::json!({ "Query": query }).to_string();
+    let patch = serde_json::json!({ "Patch": { "Script": script, "Values": {} } }).to_string();
+    let scripts: Vec<_> = (0..COUNT)
+        .map(|number| match number % 2 {
+            0 => Input::request("POST", "/databases/db1/queries", "", query.as_bytes()).bytes,
+            _ => {
+                let path = "/databases/db1/docs?id=as/5";
+                Input::request("PATCH", path, "", patch.as_bytes()).bytes
+            }
+        })
+        .collect();
+    let (answers, slowest) = send_all_beside(targets, targets.http, &slices(&scripts))?;
+    let (done, later) = (answers.count(ANSWERED), answers.count("HTTP/1.1 503"));
+    let told = answers.told("scripts of 20 MiB", ANSWERED);
+    ensure!(
+        done > 0 && done + later + answers.unanswered() == COUNT,
+        "{told}, {later} to come again: {:?}",
+        answers.0
     );
     Ok(format!(
         "{told}, {later} to come again, others answered within {slowest:.0?}"

@@ -248,7 +248,7 @@ pub(crate) fn prepare(targets: &Targets) -> Result<()> {
     for number in 0..50 {
         let text = format!(
             "{{\"Name\":\"n{number}\",\"Number\":{number},\
-             \"@metadata\":{{\"@collection\":\"As\"}}}}"
+             \"@metadata\":{{\"@collection\":\"Items\"}}}}"
         );
         database.put_text(&format!("as/{number}"), &text)?;
     }
