@@ -118,7 +118,7 @@ impl Foresight {
         let mut host = Nobody {
             was_asked: false,
             clock,
-            deadline_nanos: clock.monotonic_nanos().saturating_add(SCRIPT_NANOS_MAX),
+            deadline_nanos: u64::MAX,
         };
         let parameters = self.parameters.as_ref();
         let parameters = parameters.map(|parameters| parameters.root());
@@ -176,6 +176,7 @@ fn foreseen(row: &DocumentRow<'_>, output: Output) -> Option<Foreseen> {
 struct Nobody<'c> {
     was_asked: bool,
     clock: &'c dyn Vfs,
+    /// From when the run began.
     deadline_nanos: u64,
 }
 
@@ -186,6 +187,11 @@ impl Host for Nobody<'_> {
         Err(HostError::Failed(
             format!("{function}() is not asked here").into(),
         ))
+    }
+
+    fn begin(&mut self) {
+        let now = self.clock.monotonic_nanos();
+        self.deadline_nanos = now.saturating_add(SCRIPT_NANOS_MAX);
     }
 
     fn is_over(&mut self) -> bool {

@@ -6,7 +6,7 @@
 use jackdaw_document::Array;
 
 use crate::error::BoxError;
-use crate::turns::Urgency;
+use crate::turns::Lane;
 
 /// The world of one run.
 pub trait Host {
@@ -24,10 +24,14 @@ pub trait Host {
     /// steps.
     fn is_over(&mut self) -> bool;
 
-    /// Whom the run keeps waiting, when several scripts wait for their turn.
-    fn urgency(&self) -> Urgency {
-        Urgency::InOrder
+    /// Whom the run keeps waiting, when several scripts wait for their turn. While it waits it is
+    /// asked [`Host::is_over`] now and then.
+    fn lane(&self) -> Lane {
+        Lane::Reads
     }
+
+    /// It is the turn of the run: its time begins.
+    fn begin(&mut self) {}
 }
 
 /// Why the host gave no answer.

@@ -14,7 +14,7 @@
 //!
 //! The crate knows documents and no database; it has no clock and makes no system calls.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod assignments;
 mod error;
@@ -25,6 +25,7 @@ mod lenient;
 mod limits;
 mod machine;
 mod machines;
+mod memory;
 mod program;
 mod restore;
 pub mod sorter;
@@ -39,4 +40,4 @@ pub use limits::ScriptLimits;
 pub use machine::{Machine, Output, Wanted};
 pub use machines::Machines;
 pub use program::Program;
-pub use turns::{Urgency, bound_memory};
+pub use turns::{Lane, bound_memory};

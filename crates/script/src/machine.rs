@@ -5,8 +5,8 @@
 //! that ended the script from outside (memory, steps, time) the realm is thrown away, and one that
 //! keeps much memory as well: the next run makes another.
 //!
-//! Invariant: a realm is made, run and thrown away within turns (`turns`); between them it keeps at
-//! most [`KEPT_BYTES_MAX`], as far as the runs that may have left more were looked at.
+//! Invariant: a realm is made and run within turns (`turns`); between them it keeps its program and
+//! at most [`LEFT_BYTES_MAX`].
 //!
 //! Threads: one; a machine stays on the thread that first ran it.
 
@@ -22,9 +22,10 @@ use crate::error::{BoxError, ScriptError};
 use crate::host::{HOST, Host, HostError};
 use crate::input::Argument;
 use crate::limits::ScriptLimits;
+use crate::memory::MemoryCount;
 use crate::program::{Compiled, Positions, Program};
 use crate::restore::{Inexact, may_hold_inexact, restore, restore_metadata};
-use crate::turns::in_turn;
+use crate::turns;
 
 const PRELUDE: &str = include_str!("prelude.js");
 /// Name of the program in places that the engine tells.
@@ -35,13 +36,8 @@ const STEPS_A_LOOK: u64 = 10_000;
 /// Characters or elements that a built-in function gets through in the time of a step.
 const LENGTH_A_STEP: u64 = 64;
 
-/// Memory that a realm may keep between runs; one with the prelude takes about a MiB.
-const KEPT_BYTES_MAX: i64 = 4 << 20;
-/// A look at the memory of a realm takes the time of several runs: those that can have left little
-/// each, since they took no counted step and were given little, are looked at together.
-const SHORT_RUNS_MAX: u32 = 64;
-/// What such runs are given together.
-const SHORT_RUNS_BYTES_MAX: usize = 256 << 10;
+/// What runs may leave in a realm, beside the program that was compiled there.
+const LEFT_BYTES_MAX: usize = 1 << 20;
 
 /// Functions that go to the host as they are, beside those that the prelude shapes.
 const HOST_FUNCTIONS: &[&str] = &[
@@ -104,8 +100,9 @@ struct Realm {
     context: Context,
     budget: Rc<Budget>,
     positions: Positions,
-    /// Since its memory was looked at.
-    short_runs: u32,
+    memory: MemoryCount,
+    /// What it took when the program was compiled.
+    compiled_bytes: usize,
 }
 
 /// What the engine's callbacks share with the machine.
@@ -116,8 +113,6 @@ pub(crate) struct Budget {
     failure: Cell<Option<BoxError>>,
     /// Of everything that came into the present run.
     inexact: RefCell<Inexact>,
-    /// Bytes that came into the runs since the memory was looked at.
-    came_bytes: Cell<usize>,
 }
 
 /// Why the engine was told to stop.
@@ -129,12 +124,15 @@ enum Cause {
     Time,
 }
 
-/// A realm with its limits, and the budget of its first run, which begins.
-pub(crate) fn realm(limits: &ScriptLimits) -> Result<(Context, Rc<Budget>), ScriptError> {
+/// A realm with its limits, the budget of its first run, which begins, and what memory it has.
+pub(crate) fn realm(
+    limits: &ScriptLimits,
+) -> Result<(Context, Rc<Budget>, MemoryCount), ScriptError> {
     let memory = |_| ScriptError::Memory {
         limit_bytes: limits.memory_bytes_max,
     };
-    let runtime = Runtime::new().map_err(memory)?;
+    let count = MemoryCount::default();
+    let runtime = Runtime::new_with_alloc(count.clone()).map_err(memory)?;
     runtime.set_memory_limit(limits.memory_bytes_max);
     runtime.set_max_stack_size(limits.stack_bytes_max);
     let budget = Rc::new(Budget::default());
@@ -142,7 +140,7 @@ pub(crate) fn realm(limits: &ScriptLimits) -> Result<(Context, Rc<Budget>), Scri
     runtime.set_interrupt_handler(Some(Box::new(move || watched.is_used_up())));
     let context = Context::full(&runtime).map_err(memory)?;
     budget.begin(limits.steps_max);
-    Ok((context, budget))
+    Ok((context, budget, count))
 }
 
 impl Machine {
@@ -174,28 +172,32 @@ impl Machine {
         parameters: Option<Value<'_>>,
         wanted: Wanted,
     ) -> Result<Output, ScriptError> {
-        in_turn(host.urgency(), || {
-            let mut realm = match self.realm.take() {
-                Some(realm) => realm,
-                None => Realm::new(&self.program, &self.limits)?,
-            };
-            let outcome = realm.run(host, arguments, parameters, wanted, &self.limits);
-            let is_kept = match &outcome {
-                Ok(_) | Err(ScriptError::Thrown { .. } | ScriptError::Result(_)) => {
-                    realm.is_small(&self.limits)
-                }
-                Err(_) => false,
-            };
-            self.realm = is_kept.then_some(realm);
-            outcome
-        })
+        let memory_bytes = self.limits.memory_bytes_max;
+        let _turn = turns::wait(host.lane(), memory_bytes, &mut || host.is_over())?;
+        host.begin();
+        let mut realm = match self.realm.take() {
+            Some(realm) => realm,
+            None => Realm::new(&self.program, &self.limits)?,
+        };
+        let outcome = realm.run(host, arguments, parameters, wanted, &self.limits);
+        let is_ended_from_outside = match &outcome {
+            Ok(_) | Err(ScriptError::Thrown { .. } | ScriptError::Result(_)) => false,
+            Err(_) => true,
+        };
+        self.realm = Some(realm).filter(|realm| !is_ended_from_outside && realm.is_tidy());
+        outcome
+    }
+
+    /// Whether the next run finds the program compiled.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.realm.is_some()
     }
 }
 
 impl Realm {
     fn new(program: &Program, limits: &ScriptLimits) -> Result<Realm, ScriptError> {
         program.check(limits)?;
-        let (context, budget) = realm(limits)?;
+        let (context, budget, memory) = realm(limits)?;
         let (run, compiled, positions) = context.with(|ctx| {
             let prelude = open_prelude(&ctx, &budget);
             let prelude = prelude.map_err(|error| thrown(&ctx, error, &budget, limits, None))?;
@@ -207,7 +209,8 @@ impl Realm {
             context,
             budget,
             positions,
-            short_runs: 0,
+            compiled_bytes: memory.bytes(),
+            memory,
         })
     }
 
@@ -259,7 +262,6 @@ impl Realm {
     ) -> Result<String, ScriptError> {
         let budget = &self.budget;
         budget.begin(limits.steps_max);
-        budget.note_bytes(text.len());
         let (run, program) = (self.run.clone(), self.program.clone());
         let outcome = HOST.set(host, || {
             self.context.with(|ctx| {
@@ -276,22 +278,13 @@ impl Realm {
         }
     }
 
-    /// Whether little is left of the runs so far, once what refers to itself in circles is gone.
-    fn is_small(&mut self, limits: &ScriptLimits) -> bool {
-        self.short_runs += 1;
-        let took_no_step = self.budget.steps_left.get() == limits.steps_max;
-        let was_given_little = self.budget.came_bytes.get() <= SHORT_RUNS_BYTES_MAX;
-        if took_no_step && was_given_little && self.short_runs < SHORT_RUNS_MAX {
-            return true;
+    /// Whether runs left little, once what refers to itself in circles is gone.
+    fn is_tidy(&self) -> bool {
+        let bytes_max = self.compiled_bytes + LEFT_BYTES_MAX;
+        if self.memory.bytes() > bytes_max {
+            self.context.runtime().run_gc();
         }
-        self.short_runs = 0;
-        self.budget.came_bytes.set(0);
-        let runtime = self.context.runtime();
-        let kept_bytes = || runtime.memory_usage().malloc_size;
-        if kept_bytes() > KEPT_BYTES_MAX {
-            runtime.run_gc();
-        }
-        kept_bytes() <= KEPT_BYTES_MAX
+        self.memory.bytes() <= bytes_max
     }
 }
 
@@ -301,11 +294,6 @@ impl Budget {
         self.steps_left.set(steps_max);
         self.cause.set(Cause::None);
         self.failure.set(None);
-    }
-
-    /// So much comes into the run.
-    fn note_bytes(&self, count: usize) {
-        self.came_bytes.set(self.came_bytes.get() + count);
     }
 
     /// The host failed.
@@ -364,7 +352,7 @@ fn open_prelude<'js>(ctx: &Ctx<'js>, budget: &Rc<Budget>) -> rquickjs::Result<Ob
     let open: Function<'js> = ctx.eval(PRELUDE)?;
     let (charged, budget) = (Rc::clone(budget), Rc::clone(budget));
     let host = move |ctx: Ctx<'_>, name: String, arguments: String| -> rquickjs::Result<String> {
-        ask_host(&name, &arguments, &budget).map_err(|error| match error {
+        ask_host(&name, &arguments, &budget.inexact).map_err(|error| match error {
             HostError::Refused(message) => Exception::throw_message(&ctx, &message),
             HostError::Failed(error) => {
                 let message = error.to_string();
@@ -386,8 +374,7 @@ fn open_prelude<'js>(ctx: &Ctx<'js>, budget: &Rc<Budget>) -> rquickjs::Result<Ob
     ))
 }
 
-fn ask_host(name: &str, arguments: &str, budget: &Budget) -> Result<String, HostError> {
-    let inexact = &budget.inexact;
+fn ask_host(name: &str, arguments: &str, inexact: &RefCell<Inexact>) -> Result<String, HostError> {
     if !HOST.is_set() {
         return Err(HostError::Refused(format!(
             "{name}() works inside a run only"
@@ -408,7 +395,6 @@ fn ask_host(name: &str, arguments: &str, budget: &Budget) -> Result<String, Host
     }
     let array = root.as_array().ok_or_else(|| HostError::unserved(name))?;
     let answer = HOST.with(|host| host.call(name, array))?;
-    budget.note_bytes(answer.len());
     if may_hold_inexact(&answer)
         && let Ok(answer) = DocumentBuf::from_json(&answer, &Limits::default())
     {
@@ -633,10 +619,11 @@ mod tests {
         machine.run(&mut Alone, &arguments, None, Wanted::Value)
     }
 
-    fn kept_bytes(machine: &Machine) -> i64 {
+    /// What runs left beside the program.
+    fn left_bytes(machine: &Machine) -> usize {
         let realm = machine.realm.as_ref();
         realm.map_or(0, |realm| {
-            realm.context.runtime().memory_usage().malloc_size
+            realm.memory.bytes().saturating_sub(realm.compiled_bytes)
         })
     }
 
@@ -646,28 +633,55 @@ mod tests {
 
     #[test]
     fn circles_that_a_run_leaves_are_gone_before_the_next() {
-        // Made by a function that is charged, by steps, and of what was given.
+        // Made by a function that is charged, by steps, of what was given, and by one expression.
         let given = "x".repeat(6 << 20);
         for script in [
             "let a = { s: 'x'.repeat(6 << 20) }; a.a = a",
             "for (let i = 0; i < 40000; i++) { let a = { b: [1, 2, 3, 4] }; a.a = a }",
             "let a = { s: this + '!' }; a.a = a",
+            "let a = { b: new Uint8Array(8 << 20) }; a.a = a",
         ] {
             let mut machine = machine(script);
             for _ in 0..3 {
                 run(&mut machine, Value::String(&given)).expect(script);
-                assert!(kept_bytes(&machine) <= KEPT_BYTES_MAX, "{script}");
+                assert!(left_bytes(&machine) <= LEFT_BYTES_MAX, "{script}");
             }
         }
     }
 
     #[test]
-    fn runs_that_leave_little_share_a_realm() {
-        let mut machine = machine("return 1");
-        for _ in 0..3 * SHORT_RUNS_MAX {
-            run(&mut machine, Value::Null).expect("a run");
-            assert!(machine.realm.is_some());
+    fn runs_share_a_realm_also_after_an_error_of_the_script() {
+        let mut machine = machine("if (this.length) { throw 'no' } return 1");
+        run(&mut machine, Value::String("")).expect("a run");
+        let realm = |machine: &Machine| {
+            machine
+                .realm
+                .as_ref()
+                .map(|realm| Rc::as_ptr(&realm.budget))
+        };
+        let first = realm(&machine);
+        assert!(first.is_some());
+        for argument in ["", "thrown", ""] {
+            let _ = run(&mut machine, Value::String(argument));
+            assert_eq!(realm(&machine), first);
         }
+    }
+
+    #[test]
+    fn memory_is_counted_to_the_byte() {
+        let limits = ScriptLimits::default();
+        let (context, _budget, memory) = realm(&limits).expect("memory");
+        let counted = || (memory.bytes(), context.runtime().memory_usage().malloc_size);
+        let (before, told_before) = counted();
+        let text = "globalThis.a = new Uint8Array(3 << 20)";
+        context
+            .with(|ctx| ctx.eval::<(), _>(text))
+            .expect("it fits");
+        let (after, told_after) = counted();
+        let told = usize::try_from(told_after - told_before).expect("more");
+        assert!(told >= 3 << 20 && (after - before).abs_diff(told) < 1 << 10);
+        drop(context);
+        assert_eq!(memory.bytes(), 0);
     }
 
     #[test]

@@ -42,10 +42,13 @@ impl Machines {
             None => Machine::new(program, &self.limits),
         };
         let outcome = work(&mut machine);
-        if self.kept.len() >= self.count_max {
-            self.kept.remove(0);
+        // A program that does not compile would only push others out.
+        if machine.is_ready() {
+            if self.kept.len() >= self.count_max {
+                self.kept.remove(0);
+            }
+            self.kept.push(machine);
         }
-        self.kept.push(machine);
         outcome
     }
 

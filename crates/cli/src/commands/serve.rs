@@ -142,6 +142,9 @@ pub(crate) fn run(arguments: &ServeArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
     let log = log_to_standard_error();
     let mut config = config(arguments)?;
     config.log = log;
+    // Before databases are opened, whose indexes run scripts.
+    let scripts_bytes = memory_bytes() / SCRIPTS_PART_OF_MEMORY;
+    jackdaw_database::bound_script_memory(usize::try_from(scripts_bytes).unwrap_or(usize::MAX));
     let set = Arc::new(match arguments.in_memory {
         true => set_in_memory()?,
         false => open_set(&arguments.data, disk)?,
@@ -193,8 +196,6 @@ fn set_in_memory() -> anyhow::Result<DatabaseSet> {
 
 /// What the arguments and the settings of the data directory say.
 fn config(arguments: &ServeArguments) -> anyhow::Result<ServerConfig> {
-    let scripts_bytes = memory_bytes() / SCRIPTS_PART_OF_MEMORY;
-    jackdaw_database::bound_script_memory(usize::try_from(scripts_bytes).unwrap_or(usize::MAX));
     let mut config = ServerConfig::default().for_memory(memory_bytes());
     config.public_hosts.clone_from(&arguments.public_hosts);
     config.tcp_listen = arguments.listen_tcp;

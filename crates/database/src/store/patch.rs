@@ -14,8 +14,8 @@ use jackdaw_document::{
 };
 use jackdaw_io::Vfs;
 use jackdaw_script::{
-    Argument, Assignments, Host, HostError, Machines, Output, ScriptDocument, ScriptError,
-    ScriptLimits, Urgency, Wanted,
+    Argument, Assignments, Host, HostError, Lane, Machines, Output, ScriptDocument, ScriptError,
+    ScriptLimits, Wanted,
 };
 
 use super::apply::{Put, Writer};
@@ -318,7 +318,7 @@ fn run(
     let mut host = PatchHost {
         writer,
         clock,
-        deadline_nanos: clock.monotonic_nanos().saturating_add(SCRIPT_NANOS_MAX),
+        deadline_nanos: u64::MAX,
         documents_left: DOCUMENTS_MAX,
         debug,
     };
@@ -396,15 +396,20 @@ fn refused(patch: &Patch, error: &dyn std::error::Error) -> WriteError {
 struct PatchHost<'p, 'w> {
     writer: &'p mut Writer<'w>,
     clock: &'p dyn Vfs,
+    /// From when the run began.
     deadline_nanos: u64,
     documents_left: usize,
     debug: &'p mut PatchDebug,
 }
 
 impl Host for PatchHost<'_, '_> {
-    /// The transaction, and all that wait for it.
-    fn urgency(&self) -> Urgency {
-        Urgency::First
+    fn lane(&self) -> Lane {
+        Lane::Writes
+    }
+
+    fn begin(&mut self) {
+        let now = self.clock.monotonic_nanos();
+        self.deadline_nanos = now.saturating_add(SCRIPT_NANOS_MAX);
     }
 
     fn call(&mut self, function: &str, arguments: Array<'_>) -> Result<Vec<u8>, HostError> {

@@ -15,7 +15,7 @@ use crate::error::{BoxError, ScriptError};
 use crate::host::{HOST, Host, HostError};
 use crate::limits::ScriptLimits;
 use crate::machine::{Budget, realm, thrown};
-use crate::turns::{Urgency, in_turn};
+use crate::turns::{self, Lane};
 
 const PRELUDE: &str = include_str!("prelude.js");
 
@@ -121,7 +121,7 @@ pub fn sort(
     let defaults = ScriptLimits::default();
     let limits = ScriptLimits {
         steps_max: defaults.steps_max + STEPS_A_HIT.saturating_mul(count.into()),
-        memory_bytes_max,
+        memory_bytes_max: memory_bytes_max.min(Lane::Reads.memory_bytes()),
         ..defaults
     };
     let sorters: Vec<&Sorter> = clauses
@@ -136,7 +136,9 @@ pub fn sort(
         .map(|sorter| sorter.script.as_str())
         .collect();
     let task = task(clauses, count, wanted);
-    let left = in_turn(Urgency::InOrder, || run(&scripts, &task, &limits, host))?;
+    let turn = turns::wait(Lane::Reads, limits.memory_bytes_max, &mut || host.is_over());
+    let _turn = turn.map_err(SortError::Limit)?;
+    let left = run(&scripts, &task, &limits, host)?;
     let damaged = || {
         let message = "its order cannot be read".to_owned();
         SortError::Limit(ScriptError::Result(message))
@@ -203,7 +205,7 @@ fn run(
     limits: &ScriptLimits,
     host: &mut dyn SorterHost,
 ) -> Result<String, SortError> {
-    let (context, budget) = realm(limits).map_err(SortError::Limit)?;
+    let (context, budget, _) = realm(limits).map_err(SortError::Limit)?;
     let mut asked = Asked { host };
     let outcome = HOST.set(&mut asked, || {
         context.with(|ctx| {
@@ -271,7 +273,8 @@ fn drive<'js>(
 /// Whether the engine takes a translated sorter; nothing of it is run.
 pub(super) fn check(script: &str) -> Result<(), ScriptError> {
     let limits = ScriptLimits::default();
-    let (context, budget) = realm(&limits)?;
+    let _turn = turns::wait(Lane::Reads, limits.memory_bytes_max, &mut || false)?;
+    let (context, budget, _) = realm(&limits)?;
     context.with(|ctx| {
         let function = ctx.eval::<Function<'_>, _>(script).map(drop);
         function.map_err(|error| thrown(&ctx, error, &budget, &limits, None))

@@ -1,6 +1,6 @@
 //! Patches: what scripts do with documents, and what survives them.
 
-use jackdaw_script::{Machines, Program, ScriptLimits};
+use jackdaw_script::{Machines, Program, ScriptLimits, Wanted};
 
 use crate::common::{World, json, patch_in, patched, value};
 
@@ -190,8 +190,17 @@ fn errors_tell_line_and_column() {
 #[test]
 fn machines_are_kept_by_text() {
     let mut machines = Machines::new(ScriptLimits::default(), 2);
-    for script in ["this.a = 1", "this.a = 2", "this.a = 1", "this.a = 3"] {
-        machines.with(&Program::patch(script), |_| Ok(())).unwrap();
-    }
-    assert_eq!(machines.len(), 2);
+    let mut run = |script: &str| {
+        let outcome = machines.with(&Program::patch(script), |machine| {
+            machine.run(&mut World::default(), &[], None, Wanted::Value)
+        });
+        (outcome.is_ok(), machines.len())
+    };
+    assert_eq!(run("return 1"), (true, 1));
+    // What does not compile is not kept, and pushes nothing out.
+    assert_eq!(run("return ("), (false, 1));
+    assert_eq!(run("return 2"), (true, 2));
+    assert_eq!(run(&"x".repeat(1 << 20)), (false, 2));
+    assert_eq!(run("return 1"), (true, 2));
+    assert_eq!(run("return 3"), (true, 2));
 }
