@@ -9,8 +9,8 @@
 //! - An [`OwnedFrame`] is the only handle of its bytes; it is not `Clone` and `publish` eats it.
 //! - A published frame's bytes change only after it was retired in epoch `e` and reclaimed with an
 //!   oldest reader epoch of at least `e`; a [`ReaderPin`] from before `e` prevents that.
-//! - Entries have stable addresses until the whole store is dropped, slabs while a frame of theirs
-//!   is not free.
+//! - Entries have stable addresses until the whole store is dropped, slabs and spilled segments
+//!   while a frame of theirs is not free.
 //!
 //! Threads: the writer allocates and publishes, the flusher retires, both reclaim (one mutex);
 //! readers only load from entries.
@@ -222,7 +222,15 @@ impl Frames {
     /// Gives memory of free frames back to the machine until about `keep_bytes` are left.
     pub(crate) fn give_back(&self, keep_bytes: usize) {
         let mut free = self.lock();
-        if free.slabs.bytes() <= keep_bytes {
+        if let Some(segment) = free.spilled_runs.take_empty() {
+            free.slabs.give_back_spilled(segment);
+        }
+        if keep_bytes == 0 {
+            while !free.kept_runs.is_empty() {
+                free.free_oldest_kept();
+            }
+        }
+        if free.slabs.bytes() <= keep_bytes && !free.slabs.has_spilled() {
             return;
         }
         let mut free_frames = vec![0; free.block_count];
@@ -385,6 +393,9 @@ impl FreeLists {
             }
             return;
         }
+        if page_count as usize > KEPT_RUN_PAGES_MAX {
+            return free_bytes(data, page_count);
+        }
         self.kept_runs.push((page_count, data));
         self.kept_run_pages += page_count as usize;
         while self.kept_run_pages > KEPT_RUN_PAGES_MAX || self.kept_runs.len() > KEPT_RUNS_MAX {
@@ -505,7 +516,8 @@ mod tests {
         let frames = Frames::new(Some(spill));
         let take = |page_count: u32| {
             let mut frame = frames.allocate(page_count).expect("memory");
-            let value = page_count.to_le_bytes()[0];
+            // Of 300 pages, not that of 44.
+            let value = (page_count % 251).to_le_bytes()[0];
             frames.owned_mut(&mut frame).fill(value);
             (frame, value)
         };
@@ -532,12 +544,28 @@ mod tests {
         for (frame, _) in owned.drain(..) {
             frames.release(frame);
         }
+        assert_eq!(segments(), 1, "the one that takes the next runs");
+        frames.give_back(usize::MAX);
         assert_eq!(segments(), 0);
         owned.extend((2..100).chain([300]).map(take));
         check(&owned);
         assert_eq!(frames.bytes_in_use(), bytes);
         assert_eq!(segments(), segments_before);
         // The rest goes with the store.
+    }
+
+    #[test]
+    fn a_long_run_that_is_freed_leaves_kept_ones_alone() {
+        let frames = Frames::new(None);
+        let short = frames.allocate(32).expect("memory");
+        let long = frames
+            .allocate(u32::try_from(KEPT_RUN_PAGES_MAX).expect("few") + 1)
+            .expect("memory");
+        frames.release(short);
+        frames.release(long);
+        assert_eq!(frames.lock().kept_run_pages, 32);
+        frames.give_back(0);
+        assert_eq!(frames.lock().kept_run_pages, 0);
     }
 
     #[test]

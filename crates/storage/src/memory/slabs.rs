@@ -24,7 +24,7 @@ pub(crate) struct Spill {
     pub(crate) vfs: Arc<dyn Vfs>,
     /// A directory of the disk that is to hold it.
     pub(crate) directory: PathBuf,
-    /// Bytes of plain memory before anything is spilled.
+    /// Bytes of page versions before runs are spilled, and of slabs before slabs are.
     pub(crate) memory_bytes_max: usize,
 }
 
@@ -129,13 +129,18 @@ impl Slabs {
         self.file.as_ref().map_or(Ok(()), SpillFile::check)
     }
 
+    /// Whether there are slabs beyond the budget.
+    pub(super) fn has_spilled(&self) -> bool {
+        self.slabs.iter().any(Slab::is_spilled)
+    }
+
     /// Bytes of all slabs.
     pub(super) fn bytes(&self) -> usize {
         self.slabs.len() * self.slab_bytes
     }
 
-    /// Gives slabs back whose blocks `is_free` until no more than `keep_bytes` are left, but for
-    /// the small ones; spilled ones go first. The blocks that have no memory any more.
+    /// Gives slabs back whose blocks `is_free`: all spilled ones, and plain ones but for the small
+    /// until no more than `keep_bytes` are left. The blocks that have no memory any more.
     pub(super) fn give_back(
         &mut self,
         keep_bytes: usize,
@@ -148,10 +153,11 @@ impl Slabs {
             // The first ones are small and stay.
             for position in (0..self.slabs.len()).rev() {
                 let slab = &self.slabs[position];
-                if excess == 0 || slab.is_spilled() != is_spilled || !is_free(slab.block) {
+                let is_kept = excess == 0 && !is_spilled;
+                if is_kept || slab.is_spilled() != is_spilled || !is_free(slab.block) {
                     continue;
                 }
-                excess -= 1;
+                excess = excess.saturating_sub(1);
                 let slab = self.slabs.remove(position);
                 given_back.push(slab.block);
                 if let SlabMemory::Spilled(memory) = slab.memory {

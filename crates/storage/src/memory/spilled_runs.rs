@@ -3,8 +3,8 @@
 //!
 //! When a snapshot keeps the flusher from writing pages, all that is written meanwhile stays in
 //! memory; as for single pages (`slabs`), it then costs disk space instead. A segment takes runs
-//! until it is full, and goes back when none of its runs is left: so a run costs no system call of
-//! its own.
+//! until the next one does not fit, and goes back when none of its runs is left, but for the one
+//! that takes them: so a run costs no system call of its own, unless it is longer than a segment.
 //!
 //! Called by `frames`, which owns what is inside.
 
@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use jackdaw_io::SpilledMemory;
 
-/// Length of a segment, unless a run is longer: that of a slab, for which its place in the file
-/// serves as well.
-const SEGMENT_BYTES_MIN: usize = 2 << 20;
+/// Length of a segment, or of the parts of one for a longer run: that of a slab, for which its
+/// place in the file serves as well.
+const SEGMENT_BYTES: usize = 2 << 20;
 
 struct Segment {
     memory: SpilledMemory,
@@ -42,7 +42,7 @@ impl SpilledRuns {
     ) -> Option<*mut u8> {
         let open = self.open.and_then(|base| self.segments.get(&base));
         if open.is_none_or(|segment| segment.len_bytes - segment.used_bytes < len_bytes) {
-            self.open_segment(len_bytes.max(SEGMENT_BYTES_MIN), spill)?;
+            return self.begin_segment(len_bytes, spill);
         }
         let segment = self.segments.get_mut(&self.open?)?;
         let data = segment.memory.memory.base().as_ptr();
@@ -52,22 +52,28 @@ impl SpilledRuns {
         Some(data)
     }
 
-    fn open_segment(
+    /// Memory for the first run of a segment, which takes others if there is room in it.
+    fn begin_segment(
         &mut self,
-        len_bytes: usize,
+        run_bytes: usize,
         spill: impl FnOnce(usize) -> Option<SpilledMemory>,
-    ) -> Option<()> {
+    ) -> Option<*mut u8> {
+        let len_bytes = run_bytes.next_multiple_of(SEGMENT_BYTES);
         let memory = spill(len_bytes)?;
-        let base = memory.memory.base().as_ptr().addr();
+        let data = memory.memory.base().as_ptr();
         let segment = Segment {
             memory,
             len_bytes,
-            used_bytes: 0,
-            run_count: 0,
+            used_bytes: run_bytes,
+            run_count: 1,
         };
-        self.segments.insert(base, segment);
-        self.open = Some(base);
-        Some(())
+        self.segments.insert(data.addr(), segment);
+        let open = self.open.and_then(|base| self.segments.get(&base));
+        let room_bytes = open.map_or(0, |open| open.len_bytes - open.used_bytes);
+        if len_bytes - run_bytes > room_bytes {
+            self.open = Some(data.addr());
+        }
+        Some(data)
     }
 
     /// Whether a run lies here.
@@ -75,7 +81,8 @@ impl SpilledRuns {
         self.base_of(data).is_some()
     }
 
-    /// Lets go of a run that lies here; gives its segment when it was the last one in it.
+    /// Lets go of a run that lies here; gives its segment when it was the last one in it, and the
+    /// segment takes no more.
     pub(super) fn give_back(&mut self, data: *mut u8) -> Option<SpilledMemory> {
         let base = self.base_of(data)?;
         let segment = self.segments.get_mut(&base)?;
@@ -84,8 +91,20 @@ impl SpilledRuns {
             return None;
         }
         if self.open == Some(base) {
-            self.open = None;
+            segment.used_bytes = 0;
+            return None;
         }
+        self.segments.remove(&base).map(|segment| segment.memory)
+    }
+
+    /// The segment that takes runs, when it has none.
+    pub(super) fn take_empty(&mut self) -> Option<SpilledMemory> {
+        let base = self.open?;
+        let is_empty = self.segments.get(&base)?.run_count == 0;
+        if !is_empty {
+            return None;
+        }
+        self.open = None;
         self.segments.remove(&base).map(|segment| segment.memory)
     }
 
