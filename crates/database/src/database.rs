@@ -82,7 +82,7 @@ const SCRATCH_BYTES_MIN: usize = 32 << 20;
 /// They may take this part of the memory.
 const SCRATCH_PART_OF_MEMORY: u64 = 8;
 /// Those of each index at least.
-const INDEX_SCRATCH_BYTES_MIN: usize = 8 << 20;
+const INDEX_SCRATCH_BYTES_MIN: usize = 16 << 20;
 /// And this part of the memory.
 const INDEX_SCRATCH_PART_OF_MEMORY: u64 = 32;
 /// And groups this one.

@@ -116,8 +116,9 @@ pub struct ServerConfig {
     /// The databases are in memory: there is nothing to back up or to read again.
     pub is_in_memory: bool,
     /// Gives back memory that the allocator keeps for the calling thread. Called by the threads
-    /// that serve connections when they have nothing to do, each at most every two seconds; it may
-    /// take milliseconds and must not wait for anything.
+    /// that serve connections when they have nothing to do, each at most every two seconds, and by
+    /// those that made a long answer which shared little memory with others; it may take
+    /// milliseconds and must not wait for anything.
     pub give_back_memory: Option<fn()>,
     /// The log of the process. `None`: its level cannot be changed over HTTP.
     pub log: Option<LogControl>,

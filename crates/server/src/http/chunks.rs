@@ -67,6 +67,8 @@ struct Away {
     memory: Arc<PieceMemory>,
     runtime: Handle,
     stall: Duration,
+    /// Whether a piece was made smaller for lack of memory.
+    was_scarce: bool,
 }
 
 impl ChunkWriter {
@@ -82,6 +84,7 @@ impl ChunkWriter {
             memory,
             runtime: Handle::current(),
             stall,
+            was_scarce: false,
         };
         (ChunkWriter::going(Way::Away(away)), outcome)
     }
@@ -136,7 +139,7 @@ impl ChunkWriter {
 
     /// Whether the answer is a long one that shared little memory with others.
     pub(super) fn is_one_of_many(&self) -> bool {
-        matches!(&self.way, Way::Away(away) if away.pieces.is_some() && away.memory.is_scarce())
+        matches!(&self.way, Way::Away(away) if away.was_scarce)
     }
 
     /// Ends the answer with what the handler returned.
@@ -177,6 +180,7 @@ impl Away {
             .take()
             .map(|answer| (answer, self.memory.enter()));
         if self.memory.is_scarce() {
+            self.was_scarce = true;
             piece.shrink_to_fit();
         }
         if let Some((answer, counted)) = begins {

@@ -539,18 +539,17 @@ async fn run(row: Row, call: Arc<Call>) -> Outcome {
             let (mut writer, outcome) = ChunkWriter::new(memory, stall);
             let waiter = Waiter(Some(call.abandoned.clone()));
             tokio::task::spawn_blocking(move || {
-                let _place = place;
                 let mut written = || catch_unwind(AssertUnwindSafe(|| write(&call, &mut writer)));
                 let result = match is_timed {
                     true => call.shared.quick_reads.time(written),
                     false => written(),
                 };
-                let is_one_of_many = writer.is_one_of_many();
+                let give_back = call.shared.config.give_back_memory;
+                let give_back = give_back.filter(|_| writer.is_one_of_many());
                 writer.finish(result.unwrap_or_else(|_| Err(panicked())));
-                // Its pieces were given back by other threads, and this one may rest for long.
-                if let Some(give_back) = call.shared.config.give_back_memory
-                    && is_one_of_many
-                {
+                drop((call, place));
+                // Most of its pieces were freed by other threads, and this one may rest for long.
+                if let Some(give_back) = give_back {
                     give_back();
                 }
             });

@@ -331,9 +331,8 @@ fn large_scripts(targets: &Targets) -> Result<String> {
     let (done, later) = (answers.count(ANSWERED), answers.count("HTTP/1.1 503"));
     let told = answers.told("scripts of 20 MiB", ANSWERED);
     ensure!(
-        done > 0 && done + later + answers.unanswered() == COUNT,
-        "{told}, {later} to come again: {:?}",
-        answers.0
+        done > COUNT * 3 / 4 && done + later + answers.unanswered() == COUNT,
+        "{told}, {later} to come again"
     );
     Ok(format!(
         "{told}, {later} to come again, others answered within {slowest:.0?}"

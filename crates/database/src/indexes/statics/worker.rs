@@ -34,10 +34,11 @@ use crate::indexes::index::Index;
 use crate::indexes::step::StepError;
 use crate::snapshot::Snapshot;
 
-/// Documents of a batch: at least, of the first, and at most. Few where maps are slow, or wait for
-/// those of others: a batch keeps what its snapshot sees.
-const DOCUMENTS_MIN: usize = 8;
-const DOCUMENTS_BEGIN: usize = 128;
+/// Documents of a batch, at least and at most.
+const DOCUMENTS_MIN: usize = 128;
+/// At least where it is the maps that take the time, or wait for those of others: a batch keeps
+/// what its snapshot sees.
+const SLOW_DOCUMENTS_MIN: usize = 8;
 const DOCUMENTS_MAX: usize = 8 * 1024;
 /// A batch should take about this long.
 const BATCH_NANOS_TARGET: u64 = 500_000_000;
@@ -56,6 +57,8 @@ pub(crate) struct StaticWorker {
     applier: Applier,
     beside: Option<Beside>,
     documents_max: usize,
+    /// What the maps of the present batch took.
+    map_nanos: u64,
     /// Everything up to here was looked at.
     pub(crate) seen: Etag,
     /// Compare-exchange was looked at up to here.
@@ -104,7 +107,8 @@ impl StaticWorker {
             machine: IndexMachine::new(ScriptLimits::default()),
             applier,
             beside,
-            documents_max: DOCUMENTS_BEGIN,
+            documents_max: DOCUMENTS_MIN,
+            map_nanos: 0,
         })
     }
 
@@ -224,6 +228,7 @@ impl StaticWorker {
             gone: mut removed,
             ..
         } = gathered;
+        let started = self.core.vfs.monotonic_nanos();
         for number in wanted {
             let Some(row) = snapshot.load(number)? else {
                 removed.insert(number);
@@ -258,6 +263,7 @@ impl StaticWorker {
                 asked: host.take_asked(),
             });
         }
+        self.map_nanos = self.core.vfs.monotonic_nanos().saturating_sub(started);
         changes.documents.extend(removed.into_iter().map(gone));
         let up_to = changes.up_to;
         let definition = index.definition();
@@ -311,7 +317,11 @@ impl StaticWorker {
     /// Chooses the size of the next batch.
     fn steer(&mut self, count: usize, elapsed_nanos: u64) {
         if elapsed_nanos > 2 * BATCH_NANOS_TARGET {
-            self.documents_max = (self.documents_max / 2).max(DOCUMENTS_MIN);
+            let documents_min = match self.map_nanos > elapsed_nanos / 2 {
+                true => SLOW_DOCUMENTS_MIN,
+                false => DOCUMENTS_MIN,
+            };
+            self.documents_max = (self.documents_max / 2).max(documents_min);
         } else if count >= self.documents_max && elapsed_nanos < BATCH_NANOS_TARGET {
             self.documents_max = (self.documents_max * 2).min(DOCUMENTS_MAX);
         }
