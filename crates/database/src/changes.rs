@@ -114,10 +114,11 @@ pub enum BesideChange {
         name: String,
         /// See [`BesideChange`].
         kind: &'static str,
-        /// Time of the first entry changed, in milliseconds since 1970.
-        from: i64,
-        /// Time of the last entry changed.
-        to: i64,
+        /// Time of the first entry changed, in milliseconds since 1970; `None` when a deletion has
+        /// no beginning.
+        from: Option<i64>,
+        /// Time of the last entry changed; `None` when a deletion has no end.
+        to: Option<i64>,
         /// The etag of the change.
         etag: Etag,
     },

@@ -151,7 +151,7 @@ impl Default for ServerConfig {
             connections_of_address_max: 1_000,
             counts_loopback: false,
             drain_timeout: Duration::from_secs(10),
-            compression: Compression::Remote,
+            compression: Compression::On,
             heartbeat: Duration::from_secs(15),
             live_period: Duration::from_secs(1),
             scrub_bytes_per_second: 4 << 20,

@@ -22,6 +22,7 @@ mod shared;
 mod signals;
 mod staggered;
 mod subscriptions;
+mod traffic;
 mod version;
 mod wire;
 

@@ -20,6 +20,7 @@ use crate::routes::{self, CompiledSorters, Operations, RecentBatches, Row};
 use crate::signals::Signals;
 use crate::staggered::Staggered;
 use crate::subscriptions::Desk;
+use crate::traffic::Traffic;
 
 /// Feeds that read changes at a time, for each processor. One change wakes all of them, and ten
 /// thousand that read at once would keep others from the threads of the pool, and wake all of those
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     /// Beats every `heartbeat` for all who keep a quiet connection alive: one timer for everybody.
     pub(crate) pulse: Staggered<u64>,
     pub(crate) operations: Operations,
+    /// Which requests are logged.
+    pub(crate) traffic: Traffic,
     pub(crate) desk: Arc<Desk>,
     /// Names this server among others; new at each start.
     pub(crate) server_id: String,
@@ -117,6 +120,7 @@ impl Shared {
             writes_in_place: WritesInPlace::default(),
             pulse: Staggered::new(0),
             operations: Operations::default(),
+            traffic: Traffic::default(),
             desk: Arc::default(),
             server_id: random_uuid(),
             topology_id: random_uuid(),

@@ -303,3 +303,182 @@ fn a_watcher_that_answers_no_pings_is_let_go() {
     assert!(frames.ends_with(&[0x88, 0]), "it is told that it ends");
     answering.pong();
 }
+
+fn next_of(watcher: &mut Watcher, kind: &str) -> Value {
+    loop {
+        let news = watcher.next();
+        if news["Type"] == kind {
+            return news["Value"].clone();
+        }
+    }
+}
+
+#[test]
+fn deletions_of_time_series_say_which_ends_are_open() {
+    let (server, mut connection) = start_with_database();
+    connection.put("/databases/db1/docs?id=d/1", "{}");
+    let mut watcher = Watcher::open(&server, "/databases/db1/changes");
+    watcher.next();
+    watcher.watch(1, "watch-all-timeseries", &Value::Null);
+    let path = "/databases/db1/timeseries?docId=d/1";
+    let time = |day: u8| format!("2020-01-{day:02}T00:00:00.0000000Z");
+    let append = json!([{ "Timestamp": time(1), "Values": [1] }]);
+    for (deletes, appends, kind, from, to) in [
+        (
+            json!([{ "From": time(1), "To": time(2) }]),
+            None,
+            "Delete",
+            Some(1),
+            Some(2),
+        ),
+        (
+            json!([{ "From": null, "To": time(2) }]),
+            None,
+            "Delete",
+            None,
+            Some(2),
+        ),
+        (
+            json!([{ "From": time(1), "To": null }]),
+            None,
+            "Delete",
+            Some(1),
+            None,
+        ),
+        (json!([{ "To": time(2) }]), None, "Delete", None, Some(2)),
+        (json!([{}]), None, "Delete", None, None),
+        (
+            json!([{ "From": time(3), "To": time(4) }, { "From": time(2) }]),
+            None,
+            "Delete",
+            Some(2),
+            None,
+        ),
+        (
+            json!([{ "To": time(4) }, { "From": time(2), "To": time(9) }]),
+            None,
+            "Delete",
+            None,
+            Some(9),
+        ),
+        (
+            json!([{ "From": time(5) }]),
+            Some(append.clone()),
+            "Mixed",
+            Some(1),
+            None,
+        ),
+        (json!([]), Some(append.clone()), "Put", Some(1), Some(1)),
+    ] {
+        let given = json!({ "Name": "H", "Appends": append });
+        assert_eq!(connection.post(path, &given.to_string()).status, 204);
+        assert_eq!(watcher.next()["Value"]["Type"], "Put");
+        let body = json!({ "Name": "H", "Deletes": deletes, "Appends": appends });
+        let answer = connection.post(path, &body.to_string());
+        assert_eq!(answer.status, 204, "{body}: {}", answer.text());
+        let news = next_of(&mut watcher, "TimeSeriesChange");
+        let expected = |day: Option<u8>| day.map_or(Value::Null, |day| time(day).into());
+        assert_eq!(news["Type"], kind, "{body}");
+        assert_eq!(news["From"], expected(from), "{body}");
+        assert_eq!(news["To"], expected(to), "{body}");
+    }
+}
+
+#[test]
+fn clients_that_keep_answers_are_told_of_changes() {
+    let (server, mut connection) = start_with_database();
+    let mut watcher = Watcher::open(&server, "/databases/db1/changes");
+    watcher.next();
+    watcher.watch(1, "watch-aggressive-caching", &Value::Null);
+    let told = json!({ "Type": "AggressiveCacheChange" });
+    connection.put("/databases/db1/docs?id=d/1", "{}");
+    assert_eq!(watcher.next(), told);
+    // Of a database that nothing changes in, nothing is told: the next message is of the deletion.
+    connection.get("/databases/db1/docs?id=d/1");
+    connection.delete("/databases/db1/docs?id=d/1");
+    assert_eq!(watcher.next(), told);
+    connection.delete("/databases/db1/docs?id=d/1");
+    let query = r#"{"Query":"from Ds where N = 1"}"#;
+    assert_eq!(connection.post("/databases/db1/queries", query).status, 200);
+    let put = r#"{"@metadata":{"@collection":"Ds"},"N":1}"#;
+    connection.put("/databases/db1/docs?id=d/2", put);
+    // The document and the batch of its index, in either order.
+    assert_eq!(watcher.next(), told);
+    assert_eq!(watcher.next(), told);
+    // Several documents of one transaction are one change.
+    let mut other = Watcher::open(&server, "/databases/db1/changes");
+    other.next();
+    other.watch(1, "watch-aggressive-caching", &Value::Null);
+    let commands = json!({ "Commands": [
+        { "Type": "PUT", "Id": "e/1", "Document": {} },
+        { "Type": "PUT", "Id": "e/2", "Document": {} },
+    ] });
+    connection.post("/databases/db1/bulk_docs", &commands.to_string());
+    assert_eq!(other.next(), told);
+    other.watch(2, "unwatch-aggressive-caching", &Value::Null);
+    other.watch(3, "watch-doc", &json!("e/3"));
+    connection.put("/databases/db1/docs?id=e/3", "{}");
+    assert_eq!(other.next()["Value"]["Id"], "e/3");
+}
+
+/// A client that waits for the news of its first document before it sends the next.
+#[test]
+fn a_bulk_insert_that_trickles_reports_what_has_arrived() {
+    let mut config = config();
+    config.batch_wait_max = Duration::from_millis(1);
+    let server = TestServer::start(config);
+    let mut connection = create_database(&server);
+    let next = connection.get("/databases/db1/operations/next-operation-id");
+    let number = next.json()["Id"].as_i64().unwrap();
+    let mut watcher = Watcher::open(&server, "/databases/db1/changes");
+    watcher.next();
+    watcher.watch(1, "watch-operation", &json!(number.to_string()));
+    let mut inserting = server.connect();
+    let head = format!(
+        "POST /databases/db1/bulk_insert?id={number} HTTP/1.1\r\nHost: test.local\r\n\
+         Transfer-Encoding: chunked\r\n\r\n"
+    );
+    inserting.send(head.as_bytes());
+    let elements = [
+        r#"[{"Type":"PUT","Id":"d/1","Document":{}}"#,
+        r#",{"Type":"Counters","Id":"d/1","Counters":{"DocumentId":"d/1","Operations":[{"Type":"Increment","CounterName":"c","Delta":1}]}}"#,
+        r#",{"Type":"TimeSeriesBulkInsert","Id":"d/1","TimeSeries":{"Name":"H","TimeFormat":"UnixTimeInMs","Appends":[[1704067200000,1,5.5]]}}"#,
+        ",{\"Type\":\"AttachmentPUT\",\"Id\":\"d/1\",\"Name\":\"a\",\"ContentLength\":3}abc",
+        r#",{"Type":"PUT","Id":"d/2","Document":{}}"#,
+    ];
+    let counts = [
+        [1, 0, 0, 0],
+        [1, 0, 1, 0],
+        [1, 0, 1, 1],
+        [1, 1, 1, 1],
+        [2, 1, 1, 1],
+    ];
+    for (slot, (element, counted)) in elements.iter().zip(counts).enumerate() {
+        inserting.send(format!("{:x}\r\n{element}\r\n", element.len()).as_bytes());
+        let news = next_of(&mut watcher, "OperationStatusChange");
+        assert_eq!(news["State"]["Status"], "InProgress");
+        let progress = &news["State"]["Progress"];
+        let kind = "Raven.Client.Documents.Operations.BulkInsertProgress, Raven.Client";
+        assert_eq!(progress["$type"], kind);
+        let [documents, attachments, counters, series] = counted;
+        assert_eq!(progress["Total"], slot + 1);
+        assert_eq!(progress["BatchCount"], slot + 1);
+        assert_eq!(progress["DocumentsProcessed"], documents);
+        assert_eq!(progress["AttachmentsProcessed"], attachments);
+        assert_eq!(progress["CountersProcessed"], counters);
+        assert_eq!(progress["TimeSeriesProcessed"], series);
+        let id = if slot == 4 { "d/2" } else { "d/1" };
+        assert_eq!(progress["LastProcessedId"], id);
+        let path = format!("/databases/db1/operations/state?id={number}");
+        assert_eq!(connection.get(&path).json(), news["State"]);
+    }
+    inserting.send(b"1\r\n]\r\n0\r\n\r\n");
+    assert_eq!(inserting.read(false).status, 201);
+    let news = next_of(&mut watcher, "OperationStatusChange");
+    assert_eq!(news["State"]["Status"], "Completed");
+    let result = &news["State"]["Result"];
+    assert_eq!(
+        (&result["Total"], &result["DocumentsProcessed"]),
+        (&json!(5), &json!(2))
+    );
+}

@@ -235,7 +235,12 @@ impl Writer<'_> {
         operation: &CounterOperation,
     ) -> Result<Option<Option<CounterValue>>, WriteError> {
         let CounterOperation { name, action } = operation;
-        check_name("counter", name)?;
+        let checked = check_name("counter", name);
+        if checked.is_err() && *action == CounterAction::Get {
+            // No counter has such a name.
+            return Ok(Some(None));
+        }
+        checked?;
         let key = counter_key(number, name);
         let counters = self.transaction.tree_mut(COUNTERS)?;
         let stored = counters.get(&key)?.map(CounterRecord::decode).transpose()?;

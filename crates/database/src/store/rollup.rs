@@ -442,8 +442,8 @@ impl Writer<'_> {
             collection: subject.collection.clone(),
             name,
             kind,
-            from,
-            to,
+            from: Some(from),
+            to: Some(to),
             etag: self.state.last_etag,
         });
         Ok(())

@@ -194,11 +194,8 @@ fn news(
     let stored = change.appends.iter().map(|append| append.at);
     let times = stored.chain(change.increments.iter().map(|(at, _)| *at));
     let (puts, deletes) = (times.clone().next().is_some(), !change.deletes.is_empty());
-    let first = change
-        .deletes
-        .iter()
-        .map(|(from, _)| from.unwrap_or(i64::MIN));
-    let last = change.deletes.iter().map(|(_, to)| to.unwrap_or(i64::MAX));
+    let first = change.deletes.iter().map(|(from, _)| *from);
+    let last = change.deletes.iter().map(|(_, to)| *to);
     BesideChange::Series {
         document: id.to_owned(),
         collection,
@@ -208,8 +205,12 @@ fn news(
             (false, true) => "Delete",
             _ => "Put",
         },
-        from: times.clone().chain(first).min().unwrap_or(0),
-        to: times.chain(last).max().unwrap_or(0),
+        // An open end is beyond every time.
+        from: times.clone().map(Some).chain(first).min().flatten(),
+        to: {
+            let ends = times.map(Some).chain(last).map(|to| (to.is_none(), to));
+            ends.max().and_then(|(_, to)| to)
+        },
         etag,
     }
 }

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 
 use super::body_memory::{BodyMemory, BodyPlace};
 use super::dispatch::panicked;
-use super::encoding::Encoding;
+use super::encoding::{Encoding, Growth};
 use crate::wire::{WireError, kind};
 
 /// Bytes of a refused body that are read all the same, so that the client sees the refusal: a
@@ -173,15 +173,49 @@ fn unpack(
     loop {
         let mut piece = reader.by_ref().take(UNPACKED_BYTES);
         let read = piece.read_to_end(&mut plain).map_err(damaged)?;
-        if plain.len() > bytes_max {
-            return Err(WireError::body_too_large(bytes_max));
-        }
+        check_unpacked(body.len(), plain.len(), bytes_max)?;
         // All of it is there at the same time.
         let held = body.len() + plain.len() + encoding.held_bytes(plain.len());
         let grown = Handle::current().block_on(place.grow(held as u64));
         grown.map_err(|_| crowded())?;
         if read == 0 {
             return Ok((Bytes::from(plain), place));
+        }
+    }
+}
+
+/// Refuses what was unpacked so far when it is too long, or grows beyond all measure.
+fn check_unpacked(packed: usize, plain: usize, bytes_max: usize) -> Result<(), WireError> {
+    if plain > bytes_max {
+        return Err(WireError::body_too_large(bytes_max));
+    }
+    let growth = Growth {
+        packed_bytes: packed as u64,
+        plain_bytes: plain as u64,
+    };
+    growth.check()
+}
+
+/// Unpacks a part of a body, whose memory is counted as a whole; `encoding` is what its head says.
+///
+/// Fails with 413 when it unpacks to more than `bytes_max`, and as a whole body does.
+pub(crate) fn unpack_part(
+    content: &[u8],
+    encoding: &[u8],
+    bytes_max: usize,
+) -> Result<Vec<u8>, WireError> {
+    let Some(encoding) = Encoding::named(encoding)? else {
+        return Ok(content.to_vec());
+    };
+    let damaged = |error| encoding.damaged(&error);
+    let mut plain = Vec::new();
+    let mut reader = encoding.reader(content).map_err(damaged)?;
+    loop {
+        let mut piece = reader.by_ref().take(UNPACKED_BYTES);
+        let read = piece.read_to_end(&mut plain).map_err(damaged)?;
+        check_unpacked(content.len(), plain.len(), bytes_max)?;
+        if read == 0 {
+            return Ok(plain);
         }
     }
 }

@@ -34,7 +34,7 @@ use super::chunks::ChunkWriter;
 use super::encoding::Encoding;
 use super::feed::Feed;
 use super::listener::Places;
-use super::reply::{Reply, ReplyBody};
+use super::reply::{EVENT_STREAM, Reply, ReplyBody};
 use crate::auth::{
     Access, Caller, Clearance, Entry, Lease, Needs, Principal, Refusal, Unknown, check_origin,
     decide,
@@ -53,8 +53,8 @@ pub(crate) type Pending = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// Resolves when a stream has to end.
 pub(crate) type Ended = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Bodies below this are not worth compressing.
-const COMPRESS_BYTES_MIN: usize = 1024;
+/// Answers up to this are packed on the task of their connection.
+const PACKED_AT_ONCE_BYTES: usize = 16 << 10;
 
 /// Bytes of a body that are read from somebody who is refused, so that most clients see why.
 const REFUSED_BYTES_MAX: usize = 256 << 10;
@@ -232,6 +232,10 @@ pub(super) async fn answer(
     request: Request<Incoming>,
 ) -> Response<ReplyBody> {
     let (mut head, mut incoming) = request.into_parts();
+    let watched = shared.traffic.begin().map(|began| {
+        let (method, url) = (head.method.clone(), url_of(&head.uri).to_owned());
+        (began, method, url)
+    });
     let upgrade = head.extensions.remove::<OnUpgrade>();
     let upgrade = Mutex::new(upgrade.map(|connection| Upgrade { connection, places }));
     let head_bytes = head_bytes(&head);
@@ -289,6 +293,10 @@ pub(super) async fn answer(
             (failed(&error, url_of(&head.uri)), None)
         }
     };
+    if let Some((began, method, url)) = watched {
+        let status = reply.status.as_u16();
+        shared.traffic.log(began, method.as_str(), &url, status);
+    }
     if let Some(encoding) = encoding {
         reply = compress(reply, encoding).await;
     }
@@ -662,25 +670,37 @@ fn wants_compression(shared: &Shared, peer: SocketAddr) -> bool {
     }
 }
 
-/// Compresses a whole body of at least `COMPRESS_BYTES_MIN`, off the runtime's threads.
+/// Packs the body of an answer, however small it is: a short one at once, a long one off the
+/// runtime's threads, one that comes in pieces on its way. Events leave as they are, and so do parts
+/// of a body, which are counted in bytes of the whole.
 async fn compress(mut reply: Reply, encoding: Encoding) -> Reply {
-    let compressed = match &reply.body {
-        ReplyBody::Whole(body) if body.len() >= COMPRESS_BYTES_MIN => {
+    let is_packed = reply.headers.contains_key(header::CONTENT_ENCODING);
+    let is_events = reply.headers.get(header::CONTENT_TYPE) == Some(&EVENT_STREAM);
+    if is_packed || is_events || reply.status == StatusCode::PARTIAL_CONTENT {
+        return reply;
+    }
+    let is_done = match &reply.body {
+        ReplyBody::Whole(body) if !body.is_empty() => {
             let body = body.clone();
-            tokio::task::spawn_blocking(move || encoding.pack(&body))
-                .await
-                .ok()
-                .flatten()
+            let packed = match body.len() <= PACKED_AT_ONCE_BYTES {
+                true => encoding.pack(&body),
+                false => {
+                    let packing = tokio::task::spawn_blocking(move || encoding.pack(&body));
+                    packing.await.ok().flatten()
+                }
+            };
+            packed
+                .map(|packed| reply.body = ReplyBody::Whole(packed))
+                .is_some()
         }
-        _ => None,
+        ReplyBody::Pieces(_) | ReplyBody::Leased(_) => reply.body.pack_pieces(encoding),
+        ReplyBody::Whole(_) | ReplyBody::Empty => false,
     };
-    if let Some(body) = compressed.filter(|_| reply.status == StatusCode::OK) {
-        reply.body = ReplyBody::Whole(body);
+    if is_done {
         let name = HeaderValue::from_static(encoding.name());
         reply.headers.insert(header::CONTENT_ENCODING, name);
-        reply
-            .headers
-            .insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        let vary = HeaderValue::from_static("Accept-Encoding");
+        reply.headers.insert(header::VARY, vary);
     }
     reply
 }

@@ -1,17 +1,19 @@
 //! Compressed bodies: which encodings there are, unpacking within bounds, packing of answers.
 //!
-//! Called by `body` (whole bodies), `feed` (pieces of endless ones) and `dispatch` (answers).
+//! Called by `body` (whole bodies and parts of them), `feed` (pieces of endless ones), `dispatch`
+//! and `reply` (answers). [`Growth`] bounds all that is unpacked.
 //!
 //! Invariants:
 //! - Whoever unpacks takes a bounded piece at a time, however far the packed bytes would expand.
 //! - A body that ends in the middle of its encoding is refused as damaged, never taken as whole.
 
 use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::{Buf, Bytes};
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzDecoder;
-use hyper::header::{CONTENT_ENCODING, HeaderMap};
+use hyper::header::{CONTENT_ENCODING, HeaderMap, HeaderValue};
 use zstd::stream::raw::{self, DParameter, Operation};
 
 use crate::wire::{WireError, kind};
@@ -19,6 +21,8 @@ use crate::wire::{WireError, kind};
 /// Largest window of zstd that is accepted, as a power of two: the 8 MiB that RFC 9659 has every
 /// receiver take and no sender exceed.
 const WINDOW_LOG_MAX: u32 = 23;
+/// Window of zstd for answers that come in pieces, as a power of two.
+const PACKED_WINDOW_LOG: u32 = 17;
 /// Level for answers: the fastest is still smaller than gzip makes them.
 const ZSTD_LEVEL: i32 = 1;
 
@@ -38,11 +42,17 @@ impl Encoding {
     /// What a request says of its body: `None` when it is not packed, an error with 415 for what is
     /// not known.
     pub(super) fn of_body(headers: &HeaderMap) -> Result<Option<Encoding>, WireError> {
-        match headers.get(CONTENT_ENCODING).map(|value| value.as_bytes()) {
-            None | Some(b"identity" | b"") => Ok(None),
-            Some(b"gzip" | b"x-gzip") => Ok(Some(Encoding::Gzip)),
-            Some(b"zstd") => Ok(Some(Encoding::Zstd)),
-            Some(other) => Err(unknown(&String::from_utf8_lossy(other))),
+        let named = headers.get(CONTENT_ENCODING);
+        Encoding::named(named.map_or(b"", HeaderValue::as_bytes))
+    }
+
+    /// The encoding of a name in any letter case, as [`Encoding::of_body`].
+    pub(super) fn named(name: &[u8]) -> Result<Option<Encoding>, WireError> {
+        match &name.trim_ascii().to_ascii_lowercase()[..] {
+            b"identity" | b"" => Ok(None),
+            b"gzip" | b"x-gzip" => Ok(Some(Encoding::Gzip)),
+            b"zstd" => Ok(Some(Encoding::Zstd)),
+            _ => Err(unknown(&String::from_utf8_lossy(name))),
         }
     }
 
@@ -114,6 +124,137 @@ impl Encoding {
     pub(super) fn damaged(self, error: &io::Error) -> WireError {
         let message = format!("The {} body is damaged: {error}", self.name());
         WireError::new(kind::INVALID_DATA, message)
+    }
+}
+
+/// Unpacked bytes that no ratio is asked of.
+const GROWTH_FREE_BYTES: u64 = 64 << 20;
+/// Unpacked bytes for each packed one, beyond those; a body that grows further is refused. Documents
+/// and what programs write about themselves stay below a tenth of it.
+const GROWTH_MAX: u64 = 100;
+
+/// How much a body has grown while it was unpacked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Growth {
+    pub(super) packed_bytes: u64,
+    pub(super) plain_bytes: u64,
+}
+
+impl Growth {
+    /// Fails with 413 when little was sent that stands for very much.
+    pub(super) fn check(self) -> Result<(), WireError> {
+        let allowed = GROWTH_FREE_BYTES.max(self.packed_bytes.saturating_mul(GROWTH_MAX));
+        if self.plain_bytes <= allowed {
+            return Ok(());
+        }
+        let message = format!(
+            "The request body unpacks to more than {GROWTH_MAX} times its size, beyond the \
+             {GROWTH_FREE_BYTES} bytes that are accepted at any ratio: send it without \
+             {CONTENT_ENCODING}."
+        );
+        let error = WireError::new(kind::INVALID_DATA, message);
+        Err(error.with_status(hyper::StatusCode::PAYLOAD_TOO_LARGE))
+    }
+}
+
+/// Packs an answer that comes in pieces.
+pub(super) enum Packer {
+    Gzip(flate2::write::GzEncoder<Vec<u8>>),
+    Zstd(zstd::Encoder<'static, Vec<u8>>),
+}
+
+/// Long answers that are packed at a time; a packer takes about half a MiB. Further ones leave as
+/// they are.
+const PACKERS_MAX: usize = 64;
+static PACKERS: AtomicUsize = AtomicUsize::new(0);
+
+/// A [`Packer`], counted.
+pub(super) struct CountedPacker {
+    packer: Option<Packer>,
+    /// Bytes are inside that the client does not have.
+    is_behind: bool,
+}
+
+impl CountedPacker {
+    /// `None` when there are too many.
+    pub(super) fn new(encoding: Encoding) -> Option<CountedPacker> {
+        let counted = PACKERS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+            (count < PACKERS_MAX).then_some(count + 1)
+        });
+        counted.ok()?;
+        let mut made = CountedPacker {
+            packer: None,
+            is_behind: false,
+        };
+        made.packer = Some(match encoding {
+            Encoding::Gzip => {
+                let level = flate2::Compression::fast();
+                Packer::Gzip(flate2::write::GzEncoder::new(Vec::new(), level))
+            }
+            Encoding::Zstd => {
+                let mut encoder = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL).ok()?;
+                encoder.window_log(PACKED_WINDOW_LOG).ok()?;
+                Packer::Zstd(encoder)
+            }
+        });
+        Some(made)
+    }
+
+    /// Takes a piece; gives what is ready to be sent, which may be nothing.
+    pub(super) fn push(&mut self, piece: &[u8]) -> io::Result<Bytes> {
+        self.is_behind = true;
+        match &mut self.packer {
+            Some(Packer::Gzip(encoder)) => {
+                encoder.write_all(piece)?;
+                Ok(std::mem::take(encoder.get_mut()).into())
+            }
+            Some(Packer::Zstd(encoder)) => {
+                encoder.write_all(piece)?;
+                Ok(std::mem::take(encoder.get_mut()).into())
+            }
+            None => Ok(Bytes::new()),
+        }
+    }
+
+    /// All that was pushed so far, for a client that would wait for the next piece.
+    pub(super) fn flush(&mut self) -> io::Result<Bytes> {
+        if !std::mem::take(&mut self.is_behind) {
+            return Ok(Bytes::new());
+        }
+        match &mut self.packer {
+            Some(Packer::Gzip(encoder)) => {
+                encoder.flush()?;
+                Ok(std::mem::take(encoder.get_mut()).into())
+            }
+            Some(Packer::Zstd(encoder)) => {
+                encoder.flush()?;
+                Ok(std::mem::take(encoder.get_mut()).into())
+            }
+            None => Ok(Bytes::new()),
+        }
+    }
+
+    /// The end.
+    pub(super) fn finish(mut self) -> io::Result<Bytes> {
+        match self.packer.take() {
+            Some(Packer::Gzip(encoder)) => Ok(encoder.finish()?.into()),
+            Some(Packer::Zstd(encoder)) => Ok(encoder.finish()?.into()),
+            None => Ok(Bytes::new()),
+        }
+    }
+}
+
+impl Drop for CountedPacker {
+    fn drop(&mut self) {
+        PACKERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Debug for CountedPacker {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("CountedPacker")
+            .finish_non_exhaustive()
     }
 }
 
@@ -263,6 +404,70 @@ mod tests {
                 assert_eq!(whole, plain);
             }
         }
+    }
+
+    #[test]
+    fn answers_in_pieces_are_packed_and_never_left_behind() {
+        for encoding in [Encoding::Gzip, Encoding::Zstd] {
+            let mut packer = CountedPacker::new(encoding).unwrap();
+            let mut packed = Vec::new();
+            let mut plain = Vec::new();
+            let mut unpacker = Unpacker::new(encoding).unwrap();
+            for number in 0..50_u32 {
+                let piece = format!("{{\"number\":{number}}},").repeat(40);
+                plain.extend_from_slice(piece.as_bytes());
+                packed.extend_from_slice(&packer.push(piece.as_bytes()).unwrap());
+                if number % 7 == 0 {
+                    packed.extend_from_slice(&packer.flush().unwrap());
+                    assert!(packer.flush().unwrap().is_empty(), "nothing new to flush");
+                    let mut sent = Bytes::from(std::mem::take(&mut packed));
+                    let mut got = Vec::new();
+                    while !sent.is_empty() {
+                        got.extend_from_slice(&unpacker.unpack(&mut sent).unwrap());
+                    }
+                    assert_eq!(got, plain, "{encoding:?} {number}");
+                    plain.clear();
+                }
+            }
+            packed.extend_from_slice(&packer.finish().unwrap());
+            let mut sent = Bytes::from(packed);
+            let mut got = Vec::new();
+            while !sent.is_empty() {
+                got.extend_from_slice(&unpacker.unpack(&mut sent).unwrap());
+            }
+            assert_eq!(got, plain);
+        }
+    }
+
+    #[test]
+    fn only_bodies_that_grow_beyond_all_measure_are_refused() {
+        let check = |packed_bytes, plain_bytes| {
+            let growth = Growth {
+                packed_bytes,
+                plain_bytes,
+            };
+            growth.check().is_ok()
+        };
+        assert!(check(1, GROWTH_FREE_BYTES));
+        assert!(!check(1, GROWTH_FREE_BYTES + 1));
+        assert!(check(GROWTH_FREE_BYTES, GROWTH_FREE_BYTES * GROWTH_MAX));
+        assert!(!check(
+            GROWTH_FREE_BYTES,
+            GROWTH_FREE_BYTES * GROWTH_MAX + 1
+        ));
+        assert!(check(u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn encodings_are_named_in_any_letter_case() {
+        for (name, encoding) in [
+            (&b"GZip"[..], Some(Encoding::Gzip)),
+            (b" zstd ", Some(Encoding::Zstd)),
+            (b"Identity", None),
+        ] {
+            assert_eq!(Encoding::named(name).ok(), Some(encoding));
+        }
+        assert!(Encoding::named(b"br").is_err() && Encoding::named(b"gzip, gzip").is_err());
     }
 
     #[test]

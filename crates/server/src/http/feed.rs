@@ -13,7 +13,7 @@ use hyper::header::HeaderMap;
 
 use super::body::{DRAIN_BYTES_MAX, broken, drain, stalled};
 use super::dispatch::Ended;
-use super::encoding::{Encoding, Unpacker};
+use super::encoding::{Encoding, Growth, Unpacker};
 use crate::wire::{WireError, kind};
 
 /// The pieces of a body, decompressed.
@@ -22,6 +22,8 @@ pub(crate) struct Feed {
     unpacker: Option<Unpacker>,
     /// What came and was not unpacked yet.
     packed: Bytes,
+    /// What came packed, and what that stood for.
+    growth: Growth,
     stall: Duration,
     /// Bytes that may still come, before and after decompression.
     left: u64,
@@ -47,6 +49,7 @@ impl Feed {
             incoming,
             unpacker,
             packed: Bytes::new(),
+            growth: Growth::default(),
             stall,
             left: bytes_max,
             bytes_max,
@@ -83,7 +86,10 @@ impl Feed {
             };
             if let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() {
                 match self.unpacker {
-                    Some(_) => self.packed = data,
+                    Some(_) => {
+                        self.growth.packed_bytes += data.len() as u64;
+                        self.packed = data;
+                    }
                     None => return self.counted(data).map(Some),
                 }
             }
@@ -107,6 +113,10 @@ impl Feed {
     fn counted(&mut self, plain: Bytes) -> Result<Bytes, WireError> {
         let left = self.left.checked_sub(plain.len() as u64);
         self.left = left.ok_or_else(|| too_large(self.bytes_max))?;
+        if self.unpacker.is_some() {
+            self.growth.plain_bytes += plain.len() as u64;
+            self.growth.check()?;
+        }
         Ok(plain)
     }
 }

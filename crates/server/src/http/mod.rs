@@ -22,7 +22,7 @@ mod tls;
 
 pub(crate) use addresses::{Addresses, subscriber};
 pub(crate) use admission::Admission;
-pub(crate) use body::{Pace, crowded, stalled};
+pub(crate) use body::{Pace, crowded, stalled, unpack_part};
 pub(crate) use body_memory::{BodyMemory, BodyPlace};
 pub(crate) use chunks::ChunkWriter;
 pub(crate) use dispatch::{

@@ -12,6 +12,7 @@ use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
 
 use super::dispatch::Ended;
+use super::encoding::{CountedPacker, Encoding};
 use super::piece_memory::Counted;
 
 /// The type of nearly every answer.
@@ -121,6 +122,8 @@ pub(crate) enum ReplyBody {
 pub(crate) struct Pieces {
     received: mpsc::Receiver<Result<Bytes, BrokenStream>>,
     _counted: Option<Counted>,
+    /// Packs them on their way to the client.
+    packer: Option<CountedPacker>,
 }
 
 impl Pieces {
@@ -131,6 +134,7 @@ impl Pieces {
         Pieces {
             received,
             _counted: Some(counted),
+            packer: None,
         }
     }
 
@@ -139,6 +143,7 @@ impl Pieces {
         Pieces {
             received,
             _counted: None,
+            packer: None,
         }
     }
 
@@ -146,8 +151,30 @@ impl Pieces {
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenStream>>> {
-        let piece = self.received.poll_recv(context);
-        piece.map(|piece| piece.map(|piece| piece.map(Frame::data)))
+        loop {
+            let piece = self.received.poll_recv(context);
+            let Some(packer) = &mut self.packer else {
+                return piece.map(|piece| piece.map(|piece| piece.map(Frame::data)));
+            };
+            let is_last = matches!(piece, Poll::Ready(None));
+            let packed = match piece {
+                Poll::Ready(Some(Ok(piece))) => packer.push(&piece),
+                Poll::Ready(Some(Err(broken))) => return Poll::Ready(Some(Err(broken))),
+                Poll::Ready(None) => self
+                    .packer
+                    .take()
+                    .map_or(Ok(Bytes::new()), |it| it.finish()),
+                Poll::Pending => match packer.flush() {
+                    Ok(packed) if packed.is_empty() => return Poll::Pending,
+                    packed => packed,
+                },
+            };
+            match packed {
+                Ok(packed) if packed.is_empty() && !is_last => {}
+                Ok(packed) => return Poll::Ready(Some(Ok(Frame::data(packed)))),
+                Err(_) => return Poll::Ready(Some(Err(BrokenStream))),
+            }
+        }
     }
 }
 
@@ -170,6 +197,15 @@ impl ReplyBody {
             ReplyBody::Pieces(pieces) => ReplyBody::Leased(Leased { pieces, ended }),
             other => other,
         }
+    }
+
+    /// Packs a body that comes in pieces, on its way; whether it does.
+    pub(super) fn pack_pieces(&mut self, encoding: Encoding) -> bool {
+        let (ReplyBody::Pieces(pieces) | ReplyBody::Leased(Leased { pieces, .. })) = self else {
+            return false;
+        };
+        pieces.packer = CountedPacker::new(encoding);
+        pieces.packer.is_some()
     }
 
     /// All bytes of the body, for an answer that goes into another.

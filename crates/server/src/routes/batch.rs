@@ -5,6 +5,7 @@
 //!
 //! Commands that need what this server does not have are refused by name before anything is done.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hyper::StatusCode;
@@ -18,7 +19,7 @@ use jackdaw_document::{
 
 use super::queries::long;
 use super::{attachments, compare_exchange, counters, failure, input, patches, series, writing};
-use crate::http::{Call, Pending, Reply};
+use crate::http::{Call, Pending, Reply, unpack_part};
 use crate::wire::{WireError, kind, multipart};
 
 /// Commands of cluster-wide transactions alone.
@@ -58,12 +59,14 @@ pub(super) fn bulk_docs(call: Arc<Call>) -> Pending {
 /// The commands of the body, checked.
 fn read_batch(call: &Call) -> Result<Batch, WireError> {
     let boundary = call.header(&CONTENT_TYPE).and_then(multipart::boundary);
-    let mut parts = match boundary {
-        Some(boundary) => multipart::parts(&call.body, boundary)?.into_iter(),
-        None => vec![&call.body[..]].into_iter(),
+    let parts = match boundary {
+        Some(boundary) => unpacked_parts(call, boundary)?,
+        None => vec![Cow::Borrowed(&call.body[..])],
     };
+    let mut parts = parts.into_iter();
     let mut parser = input::parser(call);
-    let body = input::object_in(parts.next().unwrap_or_default(), &mut parser)?;
+    let body = parts.next().unwrap_or_default();
+    let body = input::object_in(&body, &mut parser)?;
     let is_cluster_wide = input::text(body, "TransactionMode")? == Some("ClusterWide");
     let Some(list) = body.get("Commands").and_then(|list| list.as_array()) else {
         let message = "Expected String , but got EndObject";
@@ -93,6 +96,24 @@ fn read_batch(call: &Call) -> Result<Batch, WireError> {
     })
 }
 
+/// The contents of the parts of the body. Clients pack the commands and leave attachments alone;
+/// all parts together may unpack to as much as a body may be.
+fn unpacked_parts<'c>(call: &'c Call, boundary: &str) -> Result<Vec<Cow<'c, [u8]>>, WireError> {
+    let mut left = call.shared.config.body_bytes_max;
+    let mut contents = Vec::new();
+    for part in multipart::parts(&call.body, boundary)? {
+        contents.push(match part.encoding {
+            b"" => Cow::Borrowed(part.content),
+            encoding => {
+                let plain = unpack_part(part.content, encoding, left)?;
+                left -= plain.len();
+                Cow::Owned(plain)
+            }
+        });
+    }
+    Ok(contents)
+}
+
 /// What a cluster-wide transaction checks of the document that a command changes.
 fn guard(item: Value<'_>, command: &Command) -> Result<Option<GuardedDocument>, WireError> {
     let (id, delete) = match command {
@@ -115,7 +136,7 @@ fn guard(item: Value<'_>, command: &Command) -> Result<Option<GuardedDocument>, 
 fn read_command(
     item: Value<'_>,
     is_cluster_wide: bool,
-    contents: &mut std::vec::IntoIter<&[u8]>,
+    contents: &mut std::vec::IntoIter<Cow<'_, [u8]>>,
     spare: &mut Parser,
 ) -> Result<Option<Command>, WireError> {
     let untyped = || {
@@ -155,7 +176,7 @@ fn read_command(
         }
         "AttachmentPUT" => {
             let content = contents.next();
-            let content = content.map(|bytes| AttachmentContent::from_bytes(bytes.to_vec()));
+            let content = content.map(|bytes| AttachmentContent::from_bytes(bytes.into_owned()));
             attachments::read_command("AttachmentPUT", command, content).map(Some)
         }
         known @ ("AttachmentDELETE" | "AttachmentCOPY" | "AttachmentMOVE") => {

@@ -10,6 +10,9 @@
 //! whole does not wait for long until its batch is full. An element that has begun must go on as
 //! any body must, because others may wait for its memory.
 //!
+//! The operation of the client's number reports each batch that was stored, so that a client that
+//! trickles learns what has arrived.
+//!
 //! The closing `]` ends the work, whether or not the body ends with it: some clients keep the body
 //! open until they have the answer.
 //!
@@ -19,8 +22,7 @@
 mod elements;
 
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -30,16 +32,59 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::elements::{Batch, Elements};
+use super::operations::{Inserted, Progress};
 use super::{Rate, writing};
 use crate::http::{BodyPlace, Call, Feed, Pace, Pending, Reply, crowded, overloaded, stalled};
 use crate::shared::Shared;
 use crate::wire::{WireError, kind};
 
-/// What has been stored so far.
-#[derive(Default)]
+/// What has been stored so far, and the operation that reports it.
 struct Stored {
-    documents: AtomicUsize,
-    batches: AtomicUsize,
+    inserted: Mutex<Inserted>,
+    progress: Arc<Progress>,
+}
+
+impl Stored {
+    fn now(&self) -> Inserted {
+        let inserted = self.inserted.lock().unwrap_or_else(PoisonError::into_inner);
+        inserted.clone()
+    }
+
+    /// Counts a batch, and reports what is stored by now.
+    fn add(&self, batch: Inserted) {
+        let mut inserted = self.inserted.lock().unwrap_or_else(PoisonError::into_inner);
+        inserted.add(batch);
+        self.progress.report_inserted(inserted.clone());
+    }
+}
+
+/// What a batch of commands counts as.
+fn count(commands: &[Command]) -> Inserted {
+    let mut counted = Inserted {
+        batches: 1,
+        ..Inserted::default()
+    };
+    for command in commands {
+        match command {
+            Command::Attachment { .. } => counted.attachments += 1,
+            Command::Counters { .. } => counted.counters += 1,
+            Command::Series { .. } | Command::SeriesCopy { .. } => counted.series += 1,
+            _ => counted.documents += 1,
+        }
+    }
+    counted.last_id = commands.iter().rev().find_map(id_of);
+    counted
+}
+
+/// The document that a command is about, if it was named.
+fn id_of(command: &Command) -> Option<String> {
+    match command {
+        Command::Put { id, .. } => id.clone(),
+        Command::Attachment { id, .. }
+        | Command::Series { id, .. }
+        | Command::Counters { id, .. } => Some(id.clone()),
+        _ => None,
+    }
 }
 
 /// A batch on its way, and all those before it.
@@ -66,25 +111,27 @@ async fn insert(call: &Arc<Call>, feed: &mut Feed) -> Result<(), WireError> {
     let number = number.ok_or_else(|| WireError::missing_parameter("id"))?;
     let operations = &call.shared.operations;
     let progress = operations.under(database.id().as_str(), number, "Bulk insert".to_owned());
-    let stored = Arc::new(Stored::default());
+    let stored = Arc::new(Stored {
+        inserted: Mutex::default(),
+        progress: progress.clone(),
+    });
     let outcome = tokio::select! {
         // What was killed before it began stores nothing, however short it is.
         biased;
         () = progress.cancelled() => Err(ended()),
         outcome = store_all(call, &database, feed, &stored) => outcome,
     };
-    let documents = stored.documents.load(Ordering::Relaxed);
-    let batches = stored.batches.load(Ordering::Relaxed);
+    let inserted = stored.now();
+    let (items, batches) = (inserted.total(), inserted.batches);
     let outcome = outcome.map_err(|cause| {
-        let message = format!(
-            "Failed to process bulk insert. Inserted {documents} items in {batches} batches."
-        );
+        let message =
+            format!("Failed to process bulk insert. Inserted {items} items in {batches} batches.");
         WireError::new(kind::INVALID_OPERATION, message)
             .with_status(status_after(&cause))
             .caused_by(format!("{}: {}", cause.kind, cause.message))
     });
     match &outcome {
-        Ok(()) => progress.complete(documents, Vec::new()),
+        Ok(()) => progress.complete_inserted(inserted),
         Err(error) => progress.fail(error),
     }
     outcome
@@ -266,13 +313,20 @@ impl Intake<'_> {
             if commands.is_empty() {
                 return Ok(());
             }
-            let count = commands.len();
-            let _: Vec<CommandResult> = match skips_unchanged {
+            let mut batch = count(&commands);
+            let results: Vec<CommandResult> = match skips_unchanged {
                 true => writing::submit_changed(&database, commands).await?,
                 false => writing::submit(&database, commands).await?,
             };
-            stored.documents.fetch_add(count, Ordering::Relaxed);
-            stored.batches.fetch_add(1, Ordering::Relaxed);
+            // An id that was completed is known by now.
+            let completed = results.iter().rev().find_map(|result| match result {
+                CommandResult::Put { id, .. } => Some(id.clone()),
+                _ => None,
+            });
+            if batch.last_id.is_none() || batch.total() == batch.documents {
+                batch.last_id = completed.or(batch.last_id);
+            }
+            stored.add(batch);
             Ok(())
         });
         Storing { outcome, begun }

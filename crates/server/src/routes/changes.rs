@@ -253,8 +253,24 @@ fn count_described(change: &Change) -> usize {
     change.documents.as_ref().map_or(0, |all| all.len())
 }
 
+/// What clients that keep answers watch, to ask again for what may have changed.
+const CACHING: &str = "aggressive-caching";
+/// News of an index after which its answers may differ.
+const ANSWERS_CHANGED: [&str; 3] = ["BatchCompleted", "IndexRemoved", "SideBySideReplace"];
+
+/// Says that answers that the client keeps may be old.
+async fn tell_caching(socket: &mut Socket) -> bool {
+    send(socket, &json!({ "Type": "AggressiveCacheChange" })).await
+}
+
 /// Tells what became of an index, when it is watched.
 async fn tell_index(socket: &mut Socket, watched: &Watched, news: &IndexNews) -> bool {
+    if watched.has(CACHING, "", "")
+        && ANSWERS_CHANGED.contains(&news.kind)
+        && !tell_caching(socket).await
+    {
+        return false;
+    }
     if !watched.has("indexes", "", "") && !watched.has("index", &news.name, "") {
         return true;
     }
@@ -309,6 +325,12 @@ async fn tell(
     watched: &Watched,
     change: Change,
 ) -> bool {
+    if change.puts + change.deletes > 0
+        && watched.has(CACHING, "", "")
+        && !tell_caching(socket).await
+    {
+        return false;
+    }
     let mut messages: Vec<Value> = change
         .beside
         .iter()
@@ -407,7 +429,7 @@ fn describe_beside(database: &Database, change: &BesideChange) -> Value {
             to,
             etag,
         } => json!({ "Type": "TimeSeriesChange", "Value": {
-            "Name": name, "From": moment(*from), "To": moment(*to), "DocumentId": document,
+            "Name": name, "From": from.map(moment), "To": to.map(moment), "DocumentId": document,
             "CollectionName": collection, "ChangeVector": database.id().change_vector(*etag),
             "Type": kind,
         }}),
@@ -446,7 +468,7 @@ const COMMANDS: &[(&str, usize)] = &[
     ("all-document-timeseries", 1),
     ("document-timeseries", 2),
     ("topology-change", 0),
-    ("aggressive-caching", 0),
+    (CACHING, 0),
 ];
 
 impl Watched {

@@ -2,7 +2,8 @@
 //!
 //! This server is a cluster of one node, `A`, which is always its own leader.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
@@ -10,8 +11,9 @@ use serde_json::{Value, json};
 
 use super::row::Audit;
 use super::{now, pages};
-use crate::http::{Call, Outcome, Reply};
+use crate::http::{Call, Outcome, Pending, Reply};
 use crate::version;
+use crate::wire::{WireError, kind};
 
 /// The tag of the only node.
 pub(crate) const NODE_TAG: &str = "A";
@@ -100,6 +102,36 @@ pub(crate) fn topology(call: &Call) -> Outcome {
         "LastStateChangeReason": LEADER_REASON,
         "Status": {},
     })))
+}
+
+/// Longest delay that is granted, in milliseconds.
+const DELAY_MS_MAX: i64 = 600_000;
+
+/// `GET /admin/test/delay?value=`: answers after so many milliseconds, for tests of time limits. It
+/// ends with the connection.
+pub(crate) fn delay(call: Arc<Call>) -> Pending {
+    Box::pin(async move {
+        let query = call.query();
+        let text = query.filled("value");
+        let text = text.ok_or_else(|| WireError::missing_parameter("value"))?;
+        let Ok(delay_ms) = text.parse::<i64>() else {
+            let message = format!("Could not parse 'value' as a number, value was: {text}");
+            return Err(WireError::new(kind::ARGUMENT, message));
+        };
+        if !(0..=DELAY_MS_MAX).contains(&delay_ms) {
+            let message = format!(
+                "The delay may be 0 to {DELAY_MS_MAX} milliseconds, but {delay_ms} were asked for."
+            );
+            return Err(WireError::new(kind::OUT_OF_RANGE, message));
+        }
+        let mut stopping = call.shared.stopping.clone();
+        let delay = Duration::from_millis(delay_ms.unsigned_abs());
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            _ = stopping.changed() => {}
+        }
+        Ok(Reply::empty(StatusCode::OK))
+    })
 }
 
 /// `GET /debug/routes`

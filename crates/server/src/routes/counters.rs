@@ -172,8 +172,14 @@ fn read_operations(document: Object<'_>) -> Result<Command, WireError> {
                 return Err(WireError::new(kind::ARGUMENT, message));
             }
         };
+        // Reading one without a name finds none, in its place.
+        let name = match (name, action) {
+            (Some(name), _) => name,
+            (None, CounterAction::Get) => "",
+            (None, _) => return Err(missing("CounterName")),
+        };
         operations.push(CounterOperation {
-            name: name.ok_or_else(|| missing("CounterName"))?.to_owned(),
+            name: name.to_owned(),
             action,
         });
     }

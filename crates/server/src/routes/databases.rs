@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::cluster::NODE_TAG;
 use super::record::{self, Facts, StoredRecord};
 use super::statistics::size;
-use super::{failure, index_definitions, indexes, input};
+use super::{failure, index_definitions, indexes, input, nodes};
 use crate::auth::Access;
 use crate::http::{Call, Outcome, Reply};
 use crate::signals::Ending;
@@ -205,6 +205,7 @@ pub(super) fn create(call: &Call) -> Outcome {
         let message = "Name cannot be null or empty.";
         return Err(WireError::new(kind::BAD_REQUEST, message));
     }
+    nodes::check_record(&name, given)?;
     let record = StoredRecord::new(kept_members(given)?);
     let created = call.shared.databases.create(&name, &record.to_text());
     created.map_err(|error| failure::set(&name, &error))?;

@@ -58,13 +58,32 @@ fn get(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
 /// `POST /databases/*/docs` with `{Ids}`: for more ids than fit into a URL.
 pub(super) fn post(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let mut parser = input::parser(call);
-    let ids = input::texts(input::object(call, &mut parser)?, "Ids")?;
+    let given = input::object(call, &mut parser)?;
+    let ids = match given.get("Ids") {
+        None | Some(Value::Null) => {
+            let message = "Request should have a property name 'Ids' which is mandatory.";
+            return Err(WireError::new(kind::ARGUMENT, message));
+        }
+        Some(Value::Array(ids)) => ids,
+        Some(other) => {
+            let found = input::token(other);
+            let message = format!("Expected 'Ids' to be an array, but got {found}");
+            return Err(WireError::new(kind::FORMAT, message));
+        }
+    };
+    // Null, and what else is no id, is the id of no document: answers keep its place.
+    let ids: Vec<String> = ids
+        .iter()
+        .map(|id| id.as_str().unwrap_or("").to_owned())
+        .collect();
     if ids.is_empty() {
         return list(call, out);
     }
-    let ids: Vec<String> = ids.into_iter().map(str::to_owned).collect();
     by_ids(call, &ids, out)
 }
+
+/// What clients send in place of an ETag for a document that they know to be missing.
+const MISSING_ETAG: &str = "404 Response";
 
 fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), WireError> {
     let query = call.query();
@@ -81,7 +100,12 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
         // Such a session is told of what there is, and of nothing else.
         found.retain(Option::is_some);
     } else if matches!(found[..], [None]) {
-        out.head = Reply::empty(StatusCode::NOT_FOUND);
+        // Clients keep answers without a document, too.
+        let is_known = call.unquoted(&IF_NONE_MATCH) == Some(MISSING_ETAG);
+        out.head = Reply::empty(match is_known {
+            true => StatusCode::NOT_MODIFIED,
+            false => StatusCode::NOT_FOUND,
+        });
         return Ok(());
     }
     let included = includes.gather(&snapshot, &found)?;

@@ -56,7 +56,31 @@ fn describe_static(info: &IndexInfo, definition: &StaticDefinition) -> Value {
     ] {
         members.insert(name.to_owned(), value);
     }
+    if let Some(Value::Object(fields)) = members.get_mut("Fields") {
+        fields.values_mut().for_each(fill_spatial);
+    }
     Value::Object(members)
+}
+
+/// Adds what clients read of the spatial options of a field and its definition left out.
+fn fill_spatial(field: &mut Value) {
+    let Some(Value::Object(given)) = field.get_mut("Spatial") else {
+        return;
+    };
+    for (name, value) in [
+        ("Type", json!("Geography")),
+        ("MaxTreeLevel", json!(9)),
+        ("MaxX", json!(180)),
+        ("MaxY", json!(90)),
+        ("MinX", json!(-180)),
+        ("MinY", json!(-90)),
+        ("Strategy", json!("GeohashPrefixTree")),
+        ("Units", json!("Kilometers")),
+    ] {
+        if given.get(name).is_none_or(Value::is_null) {
+            given.insert(name.to_owned(), value);
+        }
+    }
 }
 
 fn describe_auto(info: &IndexInfo, definition: &AutoDefinition) -> Value {

@@ -3,7 +3,7 @@
 //! Definitions are in `index_definitions`, what is asked of indexes in `index_control`.
 
 use hyper::StatusCode;
-use jackdaw_database::{Database, IndexInfo, IndexStatus, IndexingError};
+use jackdaw_database::{Database, IndexInfo, IndexStatus, IndexingError, StaticDefinition};
 use serde_json::{Value, json};
 
 use super::cluster::NODE_TAG;
@@ -37,6 +37,16 @@ pub(super) fn summary(info: &IndexInfo) -> Value {
         "Type": type_name(&info.definition),
         "SourceType": info.source_type.as_str(),
     })
+}
+
+/// What `/stats/essential` tells about each index.
+pub(super) fn essential(info: &IndexInfo) -> Value {
+    let mut row = summary(info);
+    if let Value::Object(members) = &mut row {
+        let is_told = ["Name", "LockMode", "Priority", "Type", "SourceType"];
+        members.retain(|name, _| is_told.contains(&name.as_str()));
+    }
+    row
 }
 
 pub(super) fn state(info: &IndexInfo) -> &'static str {
@@ -149,8 +159,8 @@ pub(super) fn statistics(call: &Call) -> Outcome {
             "Collections": positions,
             "LastQueryingTime": info.last_query.map(|moment| moment.to_string()),
             "CreatedTimestamp": super::queries::time(created),
-            "SearchEngineType": "Jackdaw",
-            "ArchivedDataProcessingBehavior": null,
+            "SearchEngineType": search_engine(own),
+            "ArchivedDataProcessingBehavior": own.and_then(|own| own.archived_behavior.clone()),
             "Status": status(info.status),
             "EntriesCount": info.entry_count,
             "ErrorsCount": info.error_count + u64::from(info.failure.is_some()),
@@ -164,6 +174,24 @@ pub(super) fn statistics(call: &Call) -> Outcome {
         merge(&mut row, more);
         row
     })
+}
+
+/// Setting of a static index that names its engine.
+const ENGINE_SETTING: &str = "Indexing.Static.SearchEngineType";
+/// Engines that clients know, the usual one first. Their enumerations accept no other name.
+const ENGINES: [&str; 2] = ["Corax", "Lucene"];
+
+/// The engine that an index reports: what its definition asks for, or the usual one.
+fn search_engine(own: Option<&StaticDefinition>) -> &'static str {
+    let settings = own.map_or(&[][..], |own| own.configuration.as_slice());
+    let setting = settings
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(ENGINE_SETTING));
+    let named = setting.and_then(|(_, wanted)| {
+        let known = |engine: &&str| engine.eq_ignore_ascii_case(wanted.trim());
+        ENGINES.into_iter().find(known)
+    });
+    named.unwrap_or(ENGINES[0])
 }
 
 fn merge(into: &mut Value, more: Value) {

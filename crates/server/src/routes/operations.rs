@@ -64,6 +64,62 @@ struct DatabaseOperations {
     known: BTreeMap<i64, Arc<Progress>>,
 }
 
+/// What a bulk insert has stored so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Inserted {
+    pub(super) documents: usize,
+    pub(super) attachments: usize,
+    pub(super) counters: usize,
+    pub(super) series: usize,
+    pub(super) batches: usize,
+    /// Id of the document that was stored or changed last.
+    pub(super) last_id: Option<String>,
+}
+
+impl Inserted {
+    pub(super) fn total(&self) -> usize {
+        self.documents + self.attachments + self.counters + self.series
+    }
+
+    /// Adds a batch that was stored later.
+    pub(super) fn add(&mut self, later: Inserted) {
+        self.documents += later.documents;
+        self.attachments += later.attachments;
+        self.counters += later.counters;
+        self.series += later.series;
+        self.batches += later.batches;
+        if later.last_id.is_some() {
+            self.last_id = later.last_id;
+        }
+    }
+
+    fn progress(&self) -> Value {
+        json!({
+            "$type": "Raven.Client.Documents.Operations.BulkInsertProgress, Raven.Client",
+            "Total": self.total(),
+            "BatchCount": self.batches,
+            "LastProcessedId": self.last_id,
+            "DocumentsProcessed": self.documents,
+            "AttachmentsProcessed": self.attachments,
+            "CountersProcessed": self.counters,
+            "TimeSeriesProcessed": self.series,
+        })
+    }
+
+    fn result(&self) -> Value {
+        let mut result = bulk_result(self.total(), &[]);
+        for (name, count) in [
+            ("DocumentsProcessed", self.documents),
+            ("AttachmentsProcessed", self.attachments),
+            ("CountersProcessed", self.counters),
+            ("TimeSeriesProcessed", self.series),
+        ] {
+            result[name] = count.into();
+        }
+        result
+    }
+}
+
 /// One operation, as it reports itself.
 #[derive(Debug)]
 pub(super) struct Progress {
@@ -82,10 +138,12 @@ enum State {
         processed: usize,
         total: usize,
     },
+    Inserting(Inserted),
     Completed {
         total: usize,
         details: Vec<Detail>,
     },
+    Inserted(Inserted),
     Faulted {
         kind: Kind,
         status: StatusCode,
@@ -214,6 +272,16 @@ impl Progress {
         self.change(State::Running { processed, total });
     }
 
+    /// Reports what a bulk insert has stored so far.
+    pub(super) fn report_inserted(&self, inserted: Inserted) {
+        self.change(State::Inserting(inserted));
+    }
+
+    /// Reports the end of a bulk insert.
+    pub(super) fn complete_inserted(&self, inserted: Inserted) {
+        self.change(State::Inserted(inserted));
+    }
+
     /// `details` say what was done to each document, when the client asked for it.
     pub(super) fn complete(&self, total: usize, details: Vec<Detail>) {
         self.change(State::Completed { total, details });
@@ -261,6 +329,8 @@ impl State {
                 });
                 ("InProgress", progress, Value::Null)
             }
+            State::Inserting(inserted) => ("InProgress", inserted.progress(), Value::Null),
+            State::Inserted(inserted) => ("Completed", Value::Null, inserted.result()),
             State::Completed { total, details } => {
                 ("Completed", Value::Null, bulk_result(*total, details))
             }

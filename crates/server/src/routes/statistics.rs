@@ -21,6 +21,29 @@ pub(super) fn database(call: &Call) -> Outcome {
     Ok(Reply::value(&Value::Object(body)))
 }
 
+/// Members of `/stats` that `/stats/essential` answers.
+const ESSENTIAL: [&str; 9] = [
+    "CountOfIndexes",
+    "CountOfDocuments",
+    "CountOfRevisionDocuments",
+    "CountOfTombstones",
+    "CountOfDocumentsConflicts",
+    "CountOfConflicts",
+    "CountOfAttachments",
+    "CountOfCounterEntries",
+    "CountOfTimeSeriesSegments",
+];
+
+/// `GET /databases/*/stats/essential`: counts, and of each index what people look at.
+pub(super) fn essential(call: &Call) -> Outcome {
+    let mut body = members(call)?;
+    body.retain(|name, _| ESSENTIAL.contains(&name.as_str()));
+    let infos = indexes::infos(&*super::database(call)?)?;
+    let rows: Vec<Value> = infos.iter().map(indexes::essential).collect();
+    body.insert("Indexes".to_owned(), rows.into());
+    Ok(Reply::value(&Value::Object(body)))
+}
+
 /// `GET /databases/*/stats/detailed`
 pub(super) fn detailed(call: &Call) -> Outcome {
     let snapshot = documents::snapshot(call)?;

@@ -52,7 +52,7 @@ fn find_number(database: &Database, number: u64) -> Result<Subscription, WireErr
 }
 
 /// The subscription that `id` or `name` of the URL says.
-fn named(call: &Call, database: &Database) -> Result<Subscription, WireError> {
+pub(super) fn named(call: &Call, database: &Database) -> Result<Subscription, WireError> {
     let query = call.query();
     if let Some(name) = query.filled("name").or_else(|| query.filled("taskName")) {
         return by_name(database, &name);
@@ -293,7 +293,7 @@ fn connections(call: &Call, database: &Database, number: u64) -> Vec<Value> {
     rows.collect()
 }
 
-fn described(database: &Database, subscription: &Subscription) -> Value {
+pub(super) fn described(database: &Database, subscription: &Subscription) -> Value {
     let moment = |moment: Option<jackdaw_base::time::UnixTicks>| {
         moment.map_or(Value::Null, |moment| moment.to_string().into())
     };

@@ -23,10 +23,10 @@
 use super::row::{Row, rows};
 use super::{
     attachments, backups, batch, bulk_insert, certificates, changes, cluster, compare_exchange,
-    counters, databases, delete_by_query, documents, due, feed, hilo, identities, index_control,
-    index_definitions, indexes, live, logs, metrics, multi_get, operations, patch_by_query,
-    patches, queries, revisions, sample_data, series, series_policies, settings, snapshots,
-    sorters, statistics, streams, studio, subscriptions, tokens,
+    connection_strings, counters, databases, delete_by_query, documents, due, feed, hilo,
+    identities, index_control, index_definitions, indexes, live, logs, metrics, multi_get, nodes,
+    operations, patch_by_query, patches, queries, revisions, sample_data, series, series_policies,
+    settings, snapshots, sorters, statistics, streams, studio, subscriptions, tasks, tokens,
 };
 use crate::router::Route;
 
@@ -69,6 +69,12 @@ const SERVER: &[Route<Row>] = rows! {
         Operator NoDatabase NoBody Admin Unaudited "What is logged";
     Post "/admin/logs/configuration" Blocking(logs::set)
         Operator NoDatabase Small Admin Audited "Sets what is logged until the server stops";
+    Get "/admin/traffic-watch/configuration" Inline(logs::traffic)
+        Operator NoDatabase NoBody Admin Unaudited "Which requests are logged";
+    Post "/admin/traffic-watch/configuration" Blocking(logs::set_traffic)
+        Operator NoDatabase Small Admin Audited "Sets which requests are logged";
+    Get "/admin/test/delay" Direct(cluster::delay)
+        Operator NoDatabase NoBody Admin Unaudited "Answers after the milliseconds asked for";
     Get "/admin/logs/watch" Inline(logs::no_watch)
         Operator NoDatabase NoBody Admin Unaudited "Refused: there is no live view of the log";
     Get "/admin/traffic-watch" Inline(logs::no_watch)
@@ -91,6 +97,8 @@ const SERVER: &[Route<Row>] = rows! {
         ValidUser Admin NoBody Admin Unaudited "The record of a database";
     Put "/admin/databases" Blocking(databases::create)
         Operator NoDatabase Json Admin Audited "Creates a database";
+    Put "/admin/databases/node" Blocking(nodes::add)
+        Operator NoDatabase NoBody Admin Audited "Refused: there is no other node";
     Delete "/admin/databases" Blocking(databases::delete)
         Operator NoDatabase Json Admin Audited "Deletes databases";
     Post "/admin/databases/set-lock" Blocking(databases::set_lock)
@@ -188,6 +196,8 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Read NoBody Data Unaudited "Bytes of a document as it is stored";
     Get "/databases/*/stats" Blocking(statistics::database)
         ValidUser Read NoBody Data Unaudited "Counts and sizes";
+    Get "/databases/*/stats/essential" Blocking(statistics::essential)
+        ValidUser Read NoBody Data Unaudited "Counts, and what indexes there are";
     Get "/databases/*/stats/detailed" Blocking(statistics::detailed)
         ValidUser Read NoBody Data Unaudited "All counts";
     Get "/databases/*/collections/stats" Blocking(statistics::collections)
@@ -360,6 +370,16 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Write NoBody Data Unaudited "Ends connections of a subscription";
     Post "/databases/*/subscriptions/try" Blocking(subscriptions::attempt)
         ValidUser Read Json Data Unaudited "What a subscription would give";
+    Get "/databases/*/tasks" Blocking(tasks::list)
+        ValidUser Read NoBody Data Unaudited "Ongoing tasks: subscriptions";
+    Get "/databases/*/task" Blocking(tasks::one)
+        ValidUser Read NoBody Data Unaudited "An ongoing task";
+    Get "/databases/*/admin/connection-strings" Blocking(connection_strings::get)
+        ValidUser Admin NoBody Admin Unaudited "Connection strings";
+    Put "/databases/*/admin/connection-strings" Blocking(connection_strings::put)
+        ValidUser Admin Json Admin Audited "Adds or replaces a connection string";
+    Delete "/databases/*/admin/connection-strings" Blocking(connection_strings::delete)
+        ValidUser Admin NoBody Admin Audited "Deletes a connection string";
     Post "/databases/*/admin/tasks/state" Blocking(subscriptions::toggle)
         ValidUser Admin NoBody Admin Audited "Disables or enables a subscription";
     Delete "/databases/*/admin/tasks" Blocking(subscriptions::delete_task)

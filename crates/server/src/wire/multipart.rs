@@ -1,7 +1,7 @@
 //! Reading multipart bodies as clients send them with batches: parts in order, by their boundary.
 //!
-//! Used by `routes::batch`. Headers of parts are skipped: which part is what follows from its
-//! place.
+//! Used by `routes::batch`. Which part is what follows from its place; of its headers only
+//! Content-Encoding is read.
 
 use crate::wire::{WireError, kind};
 
@@ -27,8 +27,16 @@ pub(crate) fn boundary(content_type: &str) -> Option<&str> {
     (!boundary.is_empty()).then_some(boundary)
 }
 
-/// The contents of the parts of `body`, in order.
-pub(crate) fn parts<'b>(body: &'b [u8], boundary: &str) -> Result<Vec<&'b [u8]>, WireError> {
+/// A part as it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part<'b> {
+    pub(crate) content: &'b [u8],
+    /// How its content is packed, in the words of its header; empty when it is not.
+    pub(crate) encoding: &'b [u8],
+}
+
+/// The parts of `body`, in order.
+pub(crate) fn parts<'b>(body: &'b [u8], boundary: &str) -> Result<Vec<Part<'b>>, WireError> {
     let opening = format!("--{boundary}");
     let between = format!("\r\n--{boundary}");
     let start = find(body, opening.as_bytes()).ok_or_else(|| malformed("its boundary"))?;
@@ -42,10 +50,25 @@ pub(crate) fn parts<'b>(body: &'b [u8], boundary: &str) -> Result<Vec<&'b [u8]>,
         let content = &rest[head + 4..];
         let end = find(content, between.as_bytes());
         let end = end.ok_or_else(|| malformed("the end of a part"))?;
-        found.push(&content[..end]);
+        found.push(Part {
+            content: &content[..end],
+            encoding: encoding_of(&rest[..head]),
+        });
         rest = &content[end + between.len()..];
     }
     Ok(found)
+}
+
+/// The value of Content-Encoding in the head of a part.
+fn encoding_of(head: &[u8]) -> &[u8] {
+    let lines = head.split(|byte| *byte == b'\n');
+    let found = lines.into_iter().find_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let (name, value) = (&line[..colon], &line[colon + 1..]);
+        let is_it = name.trim_ascii().eq_ignore_ascii_case(b"content-encoding");
+        is_it.then(|| value.trim_ascii())
+    });
+    found.unwrap_or_default()
 }
 
 fn malformed(what: &str) -> WireError {
@@ -80,7 +103,18 @@ mod tests {
             b"--b\r\nContent-Disposition: form-data; name=\"main\"\r\n\r\n{}\r\n--b\r\nA: b\r\n\
             \r\n\x00\r\n--\xff\r\n--b--\r\n";
         let found = parts(body, "b").unwrap();
-        assert_eq!(found, [&b"{}"[..], b"\x00\r\n--\xff"]);
+        let contents: Vec<&[u8]> = found.iter().map(|part| part.content).collect();
+        assert_eq!(contents, [&b"{}"[..], b"\x00\r\n--\xff"]);
+        assert!(found.iter().all(|part| part.encoding.is_empty()));
+    }
+
+    #[test]
+    fn parts_say_how_they_are_packed() {
+        let body = b"--b\r\nContent-Type: a/b\r\ncontent-ENCODING:  gzip \r\n\r\nx\r\n--b\r\n\
+            X-Content-Encoding: zstd\r\n\r\ny\r\n--b--";
+        let found = parts(body, "b").unwrap();
+        let encodings: Vec<&[u8]> = found.iter().map(|part| part.encoding).collect();
+        assert_eq!(encodings, [&b"gzip"[..], b""]);
     }
 
     #[test]
