@@ -3,7 +3,11 @@
 //! Used by `database` (modification times), `query` and `server`. The text is the one the wire
 //! protocol asks for: `2026-11-21T00:36:34.8037634Z`, always with seven digits of fraction.
 //! There is no clock here: callers bring the time.
+//!
+//! A day alone (`2026-11-21`) counts as its first moment in UTC where values compare, and keeps its
+//! text where texts are listed.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -57,6 +61,63 @@ impl UnixTicks {
         Some(UnixTicks(
             (days * SECONDS_PER_DAY + seconds) * TICKS_PER_SECOND + fraction,
         ))
+    }
+}
+
+/// Bytes of the text that `Display` of [`UnixTicks`] writes, and of a day alone.
+const CANONICAL_BYTES: usize = 28;
+const DAY_BYTES: usize = 10;
+/// A point in time has between these lengths: a fraction of nine digits and an offset at most.
+const INSTANT_BYTES: std::ops::RangeInclusive<usize> = 19..=35;
+
+/// The point in time that a whole text is, in any spelling that [`UnixTicks::parse`] reads and with
+/// `T` and `Z` in either case. `None` for a day alone, and outside the years 1 to 9999.
+#[must_use]
+pub fn instant(text: &str) -> Option<UnixTicks> {
+    let bytes = text.as_bytes();
+    if !INSTANT_BYTES.contains(&bytes.len()) || bytes[4] != b'-' || !bytes[0].is_ascii_digit() {
+        return None;
+    }
+    let time = match bytes[10] == b't' || bytes.ends_with(b"z") {
+        true => UnixTicks::parse(&text.to_ascii_uppercase()),
+        false => UnixTicks::parse(text),
+    };
+    time.filter(|time| (FIRST..=LAST).contains(&time.0))
+}
+
+/// As [`instant`], and the first moment of a day alone.
+#[must_use]
+pub fn instant_or_day(text: &str) -> Option<UnixTicks> {
+    let bytes = text.as_bytes();
+    if bytes.len() != DAY_BYTES {
+        return instant(text);
+    }
+    match bytes[4] == b'-' && bytes[0].is_ascii_digit() {
+        true => UnixTicks::parse(&format!("{text}T00:00:00")),
+        false => None,
+    }
+}
+
+/// The one text of a point in time, whatever its spelling; any other text as it is.
+#[must_use]
+pub fn canonical(text: &str) -> Cow<'_, str> {
+    let is_canonical = text.len() == CANONICAL_BYTES && text.ends_with('Z');
+    match instant(text) {
+        Some(time) if !is_canonical => Cow::Owned(time.to_string()),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+impl UnixTicks {
+    /// The text of the day that begins here, if one does.
+    #[must_use]
+    pub fn day(self) -> Option<String> {
+        let is_start = self.0.rem_euclid(SECONDS_PER_DAY * TICKS_PER_SECOND) == 0;
+        is_start.then(|| {
+            let mut text = self.to_string();
+            text.truncate(DAY_BYTES);
+            text
+        })
     }
 }
 
@@ -190,6 +251,46 @@ mod tests {
             assert_eq!(days_from_civil(year, month, day_of_month), day);
             assert!((1..=days_in(year, month)).contains(&day_of_month));
         }
+    }
+
+    #[test]
+    fn spellings_of_one_instant_have_one_text() {
+        let canonical_text = "2024-05-01T08:00:00.0000000Z";
+        for text in [
+            canonical_text,
+            "2024-05-01T08:00:00Z",
+            "2024-05-01T08:00:00",
+            "2024-05-01t08:00:00.0z",
+            "2024-05-01T10:00:00.0000000+02:00",
+            "2024-04-30T23:30:00-08:30",
+            "2024-05-01T08:00:00.000000099Z",
+        ] {
+            assert_eq!(canonical(text), canonical_text, "{text}");
+        }
+        for text in [
+            "",
+            "2024-05-01",
+            "2024-05-01 08:00:00",
+            "2024-99-99T99:99:99.0000000Z",
+            "0001-01-01T00:00:00+05:00",
+            "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}",
+            "abcd-05-01T08:00:00",
+        ] {
+            assert_eq!(canonical(text), text);
+        }
+    }
+
+    #[test]
+    fn days_alone_are_their_first_moment() {
+        let midnight = instant("2024-05-01T00:00:00Z");
+        assert_eq!(instant_or_day("2024-05-01"), midnight);
+        assert_eq!(instant("2024-05-01"), None);
+        assert_eq!(instant_or_day("2024-02-30"), None);
+        assert_eq!(
+            midnight.and_then(UnixTicks::day).as_deref(),
+            Some("2024-05-01")
+        );
+        assert_eq!(UnixTicks(1).day(), None);
     }
 
     #[test]

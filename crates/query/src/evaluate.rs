@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::ops::{Bound, ControlFlow};
 
 use jackdaw_base::lowercase::lowercase_char;
+use jackdaw_base::time::instant_or_day;
 use jackdaw_document::Value;
 use jackdaw_search::{FieldOptions, FieldTerms};
 
@@ -26,6 +27,7 @@ pub fn matches(predicate: &Predicate, document: &StoredDocument<'_>) -> bool {
         Predicate::Boost(inner, _) => matches(inner, document),
         Predicate::Like(_) => false,
         Predicate::Near(test) => test.holds(document.number),
+        Predicate::Intersection(intersection) => intersection.holds(document.number),
     }
 }
 
@@ -78,10 +80,16 @@ fn leaf_passes(test: &Test, leaf: Leaf<'_>, kind: &FieldKind, case: Case) -> boo
             within(low, high, |bound| number.cmp(bound))
         }
         (Test::Number(_) | Test::NumberRange(..), _) => false,
-        (_, Leaf::Text(text)) => text_passes(test, text, case),
+        (_, Leaf::Text(text)) => text_passes(test, &kind.text(text), case),
+        // A range of texts holds texts; words of full text are of all kinds.
+        (Test::TextRange(..) | Test::TimeRange(..), Leaf::Bool(_) | Leaf::Number(..))
+            if kind.is_whole_text() =>
+        {
+            false
+        }
         (_, Leaf::Bool(value)) => text_passes(test, if value { "true" } else { "false" }, case),
         // Rarely reached: text tests mostly meet text.
-        (_, Leaf::Number(_, value)) => text_passes(test, &number_text(kind, value), case),
+        (_, Leaf::Number(_, value)) => text_passes(test, &number_text(value), case),
         (_, Leaf::Object(object)) => text_passes(test, &Value::Object(object).to_json(), case),
     }
 }
@@ -93,6 +101,9 @@ fn text_passes(test: &Test, text: &str, case: Case) -> bool {
         Test::OneOf(values) => values.has_text(|value| compare(text, value, case).reverse()),
         Test::Text(expected) => compare(text, expected, case) == Ordering::Equal,
         Test::TextRange(low, high) => within(low, high, |bound| compare(text, bound, case)),
+        Test::TimeRange(low, high) => {
+            instant_or_day(text).is_some() && within(low, high, |bound| compare(text, bound, case))
+        }
         Test::Prefix(prefix) => starts_with(text, prefix, case),
         Test::Suffix(suffix) => ends_with(text, suffix, case),
         // Of an id: one term.
@@ -155,8 +166,12 @@ pub(crate) fn text_passes_folded(test: &Test, folded: &str) -> bool {
 pub(crate) fn is_beyond(test: &Test, folded: &str) -> bool {
     match test {
         Test::Prefix(prefix) => !folded.starts_with(&**prefix) && folded > &**prefix,
-        Test::TextRange(_, Bound::Included(high)) => folded > &**high,
-        Test::TextRange(_, Bound::Excluded(high)) => folded >= &**high,
+        Test::TextRange(_, Bound::Included(high)) | Test::TimeRange(_, Bound::Included(high)) => {
+            folded > &**high
+        }
+        Test::TextRange(_, Bound::Excluded(high)) | Test::TimeRange(_, Bound::Excluded(high)) => {
+            folded >= &**high
+        }
         _ => false,
     }
 }

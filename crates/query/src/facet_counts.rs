@@ -14,9 +14,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jackdaw_base::time::instant;
 use jackdaw_search::{
     Budget, Column, Direction, EntryId, EntrySet, IndexReader, SetBuilder, StoredTerm,
-    TEXT_BYTES_WHOLE_MAX, Term, TermKind,
+    TEXT_BYTES_WHOLE_MAX, Term, TermKind, WalkedTerm,
 };
 use jackdaw_storage::PageRead;
 
@@ -156,7 +157,7 @@ impl Facet {
         };
         let Some(reader) = reader.filter(|_| way != Way::Documents) else {
             tallies.add_documents(&all, source, options)?;
-            return tallies.finish();
+            return tallies.finish(source);
         };
         let known = all.and_not(&matched.stale);
         let counting = Counting {
@@ -183,7 +184,7 @@ impl Facet {
             FacetKind::All => {}
         }
         tallies.add_documents(&all.and(&matched.stale), source, options)?;
-        tallies.finish()
+        tallies.finish(source)
     }
 }
 
@@ -240,7 +241,11 @@ impl<S: Source> Counting<'_, S> {
             match term.term()? {
                 StoredTerm::Null => tallies.add_to_null(count)?,
                 StoredTerm::Text(text) if text.is_cut() => term.add_to(&mut cut)?,
-                StoredTerm::Text(text) => tallies.add_to_term(&text.to_text(), count)?,
+                StoredTerm::Text(text) => {
+                    let text = text.to_text();
+                    let first = self.first_of_time(&text, &term, self.within)?;
+                    tallies.add_to_term(&text, count, first)?;
+                }
                 // Numbers have texts too; places have no values.
                 StoredTerm::Number(_)
                 | StoredTerm::Point(_)
@@ -281,10 +286,31 @@ impl<S: Source> Counting<'_, S> {
                 break;
             };
             if let (StoredTerm::Text(text), 1..) = (term.term()?, *count) {
-                tallies.add_to_term(&text.to_text(), u64::from(*count))?;
+                let text = text.to_text();
+                let first = self.first_of_time(&text, &term, Some(known))?;
+                tallies.add_to_term(&text, u64::from(*count), first)?;
             }
         }
         Ok(())
+    }
+
+    /// The first entry with a term that is a point in time.
+    fn first_of_time(
+        &self,
+        text: &str,
+        term: &WalkedTerm<'_, '_, S::Pages>,
+        within: Option<&EntrySet>,
+    ) -> Result<Option<EntryId>, QueryError> {
+        if instant(text).is_none() {
+            return Ok(None);
+        }
+        for entry in term.postings()? {
+            let entry = entry?;
+            if within.is_none_or(|within| within.contains(entry)) {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
     }
 
     /// Counts the terms of which the index keeps a beginning, by the documents that have some.
@@ -313,7 +339,7 @@ impl<S: Source> Counting<'_, S> {
                 .filter(|term| term.len() > TEXT_BYTES_WHOLE_MAX)
                 .collect();
             for term in long {
-                tallies.add_to_term(term, 1)?;
+                tallies.add_to_term(term, 1, None)?;
             }
         }
         Ok(())

@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use jackdaw_base::number::Number;
+use jackdaw_base::time::instant;
 use jackdaw_document::{DocumentBuf, Limits, ObjectWriter, Value, write_object};
-use jackdaw_search::EntrySet;
+use jackdaw_search::{EntryId, EntrySet};
 
 use crate::error::QueryError;
 use crate::evaluate::matches;
@@ -92,6 +93,8 @@ pub(crate) enum TermSort {
 #[derive(Clone, Default)]
 struct Tally {
     count: u64,
+    /// Of a point in time: the first entry that has it, whose text names it.
+    first: Option<EntryId>,
     /// For each aggregation.
     numbers: Vec<Numbers>,
 }
@@ -104,6 +107,35 @@ struct Numbers {
     sum: f64,
     least: Option<Number>,
     most: Option<Number>,
+}
+
+impl Tally {
+    fn note_first(&mut self, entry: Option<EntryId>) {
+        let known = self.first.into_iter().chain(entry);
+        self.first = known.min();
+    }
+}
+
+/// Names points in time as the first of their documents writes them.
+fn name_times<S: Source>(
+    values: &mut [(String, Tally)],
+    field: &IndexField,
+    source: &S,
+) -> Result<(), QueryError> {
+    for (term, tally) in values {
+        let Some(entry) = tally.first else { continue };
+        let found = source.document(entry.into()).map_err(QueryError::Source)?;
+        let Some(document) = found else { continue };
+        let time = instant(term);
+        let _ = visit_values(&document, &field.path, &mut |leaf| match leaf {
+            Leaf::Text(text) if instant(text) == time => {
+                text.clone_into(term);
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        });
+    }
+    Ok(())
 }
 
 impl Numbers {
@@ -172,7 +204,10 @@ impl<'f> Tallies<'f> {
             match &facet.kind {
                 FacetKind::Terms(field) => {
                     for term in distinct_terms(&document, field) {
-                        facet.count(self.term(term)?, &document);
+                        let first = instant(&term).map(|_| entry);
+                        let tally = self.term(term)?;
+                        tally.note_first(first);
+                        facet.count(tally, &document);
                     }
                 }
                 FacetKind::Ranges(list) => {
@@ -188,15 +223,22 @@ impl<'f> Tallies<'f> {
         Ok(())
     }
 
-    /// Counts matches that have a term.
-    pub(crate) fn add_to_term(&mut self, term: &str, count: u64) -> Result<(), QueryError> {
-        self.term(term.to_owned())?.count += count;
+    /// Counts matches that have a term. `first` is one of them where the term is a point in time.
+    pub(crate) fn add_to_term(
+        &mut self,
+        term: &str,
+        count: u64,
+        first: Option<EntryId>,
+    ) -> Result<(), QueryError> {
+        let tally = self.term(term.to_owned())?;
+        tally.note_first(first);
+        tally.count += count;
         Ok(())
     }
 
     /// Counts matches with a null.
     pub(crate) fn add_to_null(&mut self, count: u64) -> Result<(), QueryError> {
-        self.add_to_term(NULL_VALUE, count)
+        self.add_to_term(NULL_VALUE, count, None)
     }
 
     /// Counts matches in a range.
@@ -219,9 +261,9 @@ impl<'f> Tallies<'f> {
     }
 
     /// The row of what was counted.
-    pub(crate) fn finish(self) -> Result<FacetRow, QueryError> {
+    pub(crate) fn finish<S: Source>(self, source: &S) -> Result<FacetRow, QueryError> {
         match &self.facet.kind {
-            FacetKind::Terms(_) => self.facet.page(self.terms),
+            FacetKind::Terms(field) => self.facet.page(self.terms, field, source),
             FacetKind::Ranges(list) => {
                 let texts = list.iter().map(|(_, text)| text.clone());
                 self.facet.row(texts.zip(self.ranges).collect(), &[], 0)
@@ -270,7 +312,12 @@ impl Facet {
     }
 
     /// The values that the options ask for.
-    fn page(&self, tallies: BTreeMap<String, Tally>) -> Result<FacetRow, QueryError> {
+    fn page<S: Source>(
+        &self,
+        tallies: BTreeMap<String, Tally>,
+        field: &IndexField,
+        source: &S,
+    ) -> Result<FacetRow, QueryError> {
         let mut values: Vec<(String, Tally)> = tallies.into_iter().collect();
         match self.options.sort {
             TermSort::ValueAscending => {}
@@ -286,8 +333,14 @@ impl Facet {
             .min(values.len());
         let rest = values.split_off(end);
         let hits = rest.iter().map(|(_, tally)| tally.count).sum();
+        let mut values = values.split_off(start);
+        name_times(&mut values, field, source)?;
+        let mut rest = rest;
+        if self.options.remaining_terms {
+            name_times(&mut rest, field, source)?;
+        }
         let rest: Vec<String> = rest.into_iter().map(|(term, _)| term).collect();
-        self.row(values.split_off(start), &rest, hits)
+        self.row(values, &rest, hits)
     }
 
     fn row(

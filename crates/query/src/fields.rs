@@ -7,18 +7,22 @@
 //! - A property of an array is that property of each element: `Lines.P` is as `Lines[].P`.
 //! - A value that is an array stands for its elements, at any depth; an empty one for nothing.
 //! - `[n]` picks one element.
-//! - A missing property, or one of a value that is no object, stands for nothing.
+//! - A missing property, or one of a value that is no object, stands for nothing, but for the
+//!   lengths of lists and strings (see `lengths`).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::ControlFlow;
 
 use jackdaw_base::number::Number;
+use jackdaw_base::time;
 use jackdaw_document::{Object, Value};
 use jackdaw_script::index::special;
 use jackdaw_search::{
     Analyzer, EntryTerms, FieldOptions, FieldSlot, FieldTerms, Place, VectorOptions,
 };
 
+use crate::lengths::length_of;
 use crate::source::StoredDocument;
 use crate::syntax::{Path, PathPart};
 use crate::vectors::{Embedding, embedding_of, vectors_of};
@@ -201,9 +205,18 @@ fn visit_parts(
             Some(value) => visit_parts(value, rest, visit),
             None => ControlFlow::Continue(()),
         },
-        (PathPart::Name(_), Value::Array(array)) => array
-            .iter()
-            .try_for_each(|element| visit_parts(element, parts, visit)),
+        (PathPart::Name(name), Value::Array(array)) => match length_of(value, name, rest) {
+            Some(length) => visit(length),
+            // Only members count here: the texts of a list of objects and texts have none.
+            None => array
+                .iter()
+                .filter(|element| !matches!(element, Value::String(_)))
+                .try_for_each(|element| visit_parts(element, parts, visit)),
+        },
+        (PathPart::Name(name), text @ Value::String(_)) => match length_of(text, name, rest) {
+            Some(length) => visit(length),
+            None => ControlFlow::Continue(()),
+        },
         (PathPart::Each, Value::Array(array)) => array
             .iter()
             .try_for_each(|element| visit_parts(element, rest, visit)),
@@ -290,6 +303,26 @@ pub enum FieldKind {
     NamedVector(Embedding, VectorOptions),
 }
 
+impl FieldKind {
+    /// Whether its texts are whole values, rather than words, places or vectors.
+    pub(crate) fn is_whole_text(&self) -> bool {
+        match self {
+            FieldKind::Plain | FieldKind::Exact => true,
+            FieldKind::Named(options) => !options.analyzer.is_full_text(),
+            FieldKind::Search | FieldKind::Point(_) | FieldKind::Shape => false,
+            FieldKind::Vector(_) | FieldKind::NamedVector(..) => false,
+        }
+    }
+
+    /// `text` as its values compare: whole points in time in one spelling.
+    pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.is_whole_text() {
+            true => time::canonical(text),
+            false => Cow::Borrowed(text),
+        }
+    }
+}
+
 impl IndexField {
     /// A field of whole texts in lower case.
     pub fn plain(path: FieldPath) -> IndexField {
@@ -348,8 +381,8 @@ pub(crate) fn terms_of(document: &StoredDocument<'_>, field: &IndexField) -> Fie
         match leaf {
             Leaf::Null => {}
             Leaf::Bool(value) => terms.add(if value { "true" } else { "false" }),
-            Leaf::Text(text) => terms.add(text),
-            Leaf::Number(_, value) => terms.add(&number_text(&field.kind, value)),
+            Leaf::Text(text) => terms.add(&field.kind.text(text)),
+            Leaf::Number(_, value) => terms.add(&number_text(value)),
             Leaf::Object(object) if made_place(object).is_some() => {}
             Leaf::Object(object) => add_object(&field.kind, object, &mut |text| terms.add(text)),
         }
@@ -420,18 +453,24 @@ fn made_place(object: Object<'_>) -> Option<Place> {
     }
 }
 
-/// Whole numbers up to here are exact in a double.
-const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+/// Whole numbers below are written with all their digits, as those of 64 bits are.
+const WHOLE_MAX: f64 = 9_223_372_036_854_775_808.0;
 
-/// The text of a number in the index. What maps compute has no fraction of zeros: 7, not 7.0.
-pub(crate) fn number_text(kind: &FieldKind, value: Value<'_>) -> String {
-    match (kind, value) {
-        (FieldKind::Named(_), Value::Double(double))
-            if double.fract() == 0.0 && double.abs() <= WHOLE_MAX =>
-        {
-            format!("{double:.0}")
-        }
-        _ => value.to_json(),
+/// The one text of a number, without a fraction of zeros: 7, not 7.0 or 7.00. Whole numbers beyond
+/// 64 bits keep the digits they are written with.
+pub(crate) fn number_text(value: Value<'_>) -> String {
+    let written = match value {
+        Value::Number(text) => text.as_str(),
+        _ => "",
+    };
+    match to_number(value) {
+        _ if !written.is_empty() && !written.contains(['.', 'e', 'E']) => value.to_json(),
+        Some(Number::Long(long)) if long != 0 => long.to_string(),
+        Some(number) => match number.to_f64() {
+            whole if whole.fract() == 0.0 && whole.abs() < WHOLE_MAX => format!("{whole:.0}"),
+            broken => Value::Double(broken).to_json(),
+        },
+        None => value.to_json(),
     }
 }
 
@@ -454,7 +493,8 @@ fn add_inside(value: Value<'_>, add: &mut dyn FnMut(&str)) {
         Value::Array(array) => array.iter().for_each(|value| add_inside(value, add)),
         Value::String(text) => add(text),
         Value::Null => {}
-        other => add(&other.to_json()),
+        Value::Bool(_) => add(&value.to_json()),
+        number => add(&number_text(number)),
     }
 }
 
@@ -478,10 +518,8 @@ pub fn add_terms(
         match leaf {
             Leaf::Null => terms.null(slot),
             Leaf::Bool(value) => terms.boolean(slot, value),
-            Leaf::Text(text) => terms.text(slot, text),
-            Leaf::Number(number, value) => {
-                terms.number(slot, number, &number_text(&field.kind, value));
-            }
+            Leaf::Text(text) => terms.text(slot, &field.kind.text(text)),
+            Leaf::Number(number, value) => terms.number(slot, number, &number_text(value)),
             Leaf::Object(object) => match made_place(object) {
                 Some(place) => terms.place(slot, &place),
                 None => add_object(&field.kind, object, &mut |text| terms.text(slot, text)),

@@ -1,14 +1,17 @@
 //! The `filter` clause: a condition on rows as they are, without the rules of indexes.
 //!
 //! Unlike `where`: text compares with its case, arrays are values and not lists of values, a
-//! missing field equals a missing field and nothing else, and fields compare with fields.
+//! missing field equals a missing field and nothing else, and fields compare with fields. Points in
+//! time are one value in all spellings, as in `where`.
 
 use std::cmp::Ordering;
 
 use jackdaw_base::number::Number;
+use jackdaw_base::time::{self, instant_or_day};
 use jackdaw_document::{Array, Value};
 
 use crate::fields::{FieldPath, to_number};
+use crate::lengths::own_length_of;
 use crate::source::StoredDocument;
 use crate::syntax::{Comparison, PathPart};
 
@@ -145,17 +148,23 @@ pub(crate) fn with_field(
             (document.metadata.map(|metadata| metadata.root()), parts)
         }
     };
-    let value = parts.iter().try_fold(root, |value, part| {
-        let next = match (value?, part) {
-            (Value::Object(object), PathPart::Name(name)) => object.get(name),
-            (Value::Array(array), PathPart::At(slot)) => {
-                usize::try_from(*slot).ok().and_then(|slot| array.get(slot))
-            }
-            (value @ Value::Array(_), PathPart::Each) => Some(value),
-            _ => None,
-        };
-        next.map(Some)
-    });
+    let value = parts
+        .iter()
+        .enumerate()
+        .try_fold(root, |value, (at, part)| {
+            let next = match (value?, part) {
+                (Value::Object(object), PathPart::Name(name)) => object.get(name),
+                (value @ (Value::Array(_) | Value::String(_)), PathPart::Name(name)) => {
+                    own_length_of(value, name, &parts[at + 1..])
+                }
+                (Value::Array(array), PathPart::At(slot)) => {
+                    usize::try_from(*slot).ok().and_then(|slot| array.get(slot))
+                }
+                (value @ Value::Array(_), PathPart::Each) => Some(value),
+                _ => None,
+            };
+            next.map(Some)
+        });
     test(value.flatten().map_or(Found::Missing, to_found))
 }
 
@@ -173,7 +182,7 @@ fn to_found(value: Value<'_>) -> Found<'_> {
 fn holds(left: Found<'_>, comparison: Comparison, right: Found<'_>) -> bool {
     let order = match (left, right) {
         (Found::Number(left), Found::Number(right)) => Some(left.cmp(&right)),
-        (Found::Text(left), Found::Text(right)) => Some(left.cmp(right)),
+        (Found::Text(left), Found::Text(right)) => compare_texts(left, right),
         _ => None,
     };
     match comparison {
@@ -186,12 +195,26 @@ fn holds(left: Found<'_>, comparison: Comparison, right: Found<'_>) -> bool {
     }
 }
 
+/// Points in time compare as such, and with no other text; other texts by their characters.
+fn compare_texts(left: &str, right: &str) -> Option<Ordering> {
+    match (instant_or_day(left), instant_or_day(right)) {
+        (Some(left), Some(right)) => Some(left.cmp(&right)),
+        (None, Some(_)) => None,
+        // A range of texts holds points in time too, by their texts.
+        (Some(_), None) => Some(time::canonical(left).as_ref().cmp(right)),
+        (None, None) => Some(left.cmp(right)),
+    }
+}
+
 fn is_equal(left: Found<'_>, right: Found<'_>) -> bool {
     match (left, right) {
         (Found::Missing, Found::Missing) | (Found::Null, Found::Null) => true,
         (Found::Bool(left), Found::Bool(right)) => left == right,
         (Found::Number(left), Found::Number(right)) => left == right,
-        (Found::Text(left), Found::Text(right)) => left == right,
+        (Found::Text(left), Found::Text(right)) => {
+            left == right
+                || instant_or_day(left).is_some_and(|of| Some(of) == instant_or_day(right))
+        }
         _ => false,
     }
 }

@@ -24,6 +24,9 @@ mod filter;
 mod follow;
 mod groups;
 mod highlight;
+mod instants;
+mod intersect;
+mod lengths;
 mod like;
 mod nearest;
 mod order;
@@ -52,6 +55,7 @@ pub use fields::{FieldKind, FieldPath, IndexField, Leaf, add_terms, add_vectors,
 pub use follow::{FollowQuery, Follower};
 pub use groups::{GroupsAccess, KeptGroups};
 pub use highlight::Highlightings;
+pub use intersect::Intersection;
 pub use nearest::NearTest;
 pub use parameters::Parameters;
 pub use plan::{Plan, plan};

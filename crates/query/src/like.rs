@@ -12,6 +12,7 @@ use crate::bind::BoundQuery;
 use crate::error::QueryError;
 use crate::execute::{ExecuteOptions, IndexSets};
 use crate::fields::{FieldKind, FieldPath, IndexField, terms_of};
+use crate::intersect::{self, has_intersection};
 use crate::nearest::{has_near, resolve};
 use crate::predicate::{Field, Predicate, TermsTest, Test, Written};
 use crate::source::Source;
@@ -127,8 +128,8 @@ impl LikeOptions {
 }
 
 impl BoundQuery {
-    /// Puts the terms of `moreLikeThis` in its place, and what searches for vectors find; any other
-    /// query stays as it is.
+    /// Puts the terms of `moreLikeThis` in its place, and what searches for vectors and intersections
+    /// find; any other query stays as it is.
     ///
     /// # Errors
     /// Reading failed, what is given is not there, or vectors are of other dimensions.
@@ -143,11 +144,15 @@ impl BoundQuery {
         if has_near(&self.predicate) {
             self.predicate = resolve(&self, source, options)?;
         }
+        if has_intersection(&self.predicate) {
+            self.predicate = intersect::resolve(self.predicate, source, options)?;
+        }
         Ok(self)
     }
 }
 
-fn has_like(predicate: &Predicate) -> bool {
+/// Whether a condition has a `moreLikeThis` in it.
+pub(crate) fn has_like(predicate: &Predicate) -> bool {
     match predicate {
         Predicate::Like(_) => true,
         Predicate::And(list) | Predicate::Or(list) => list.iter().any(has_like),

@@ -13,10 +13,11 @@ use std::ops::ControlFlow;
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::number::Number;
+use jackdaw_base::time;
 use jackdaw_document::Value;
 use jackdaw_search::{Coordinate, Scores};
 
-use crate::fields::{FieldPath, IndexField, Leaf, visit_values};
+use crate::fields::{FieldPath, IndexField, Leaf, number_text, visit_values};
 use crate::source::{DocumentNumber, StoredDocument};
 use crate::syntax::Ordering;
 
@@ -193,9 +194,9 @@ impl OrderKey {
             },
             Ordering::String | Ordering::AlphaNumeric => match leaf {
                 Leaf::Null => return,
-                Leaf::Text(text) => SortValue::Text(lowercase(text).into()),
+                Leaf::Text(text) => SortValue::Text(lowercase(&time::canonical(text)).into()),
                 Leaf::Bool(value) => SortValue::Text(value.to_string().into()),
-                Leaf::Number(_, value) => SortValue::Text(lowercase(&value.to_json()).into()),
+                Leaf::Number(_, value) => SortValue::Text(lowercase(&number_text(value)).into()),
                 Leaf::Object(object) => {
                     SortValue::Text(lowercase(&Value::Object(object).to_json()).into())
                 }

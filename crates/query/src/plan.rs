@@ -277,6 +277,7 @@ pub(crate) fn estimate<P: PageRead + ?Sized>(
         Predicate::Boost(inner, _) => estimate(reader, inner)?,
         Predicate::Like(_) => Some(0),
         Predicate::Near(test) => Some(test.set().len()),
+        Predicate::Intersection(intersection) => Some(intersection.set().len()),
         Predicate::Test(Field::Id, _) | Predicate::Not(_) | Predicate::Or(_) => None,
     })
 }

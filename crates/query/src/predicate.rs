@@ -6,8 +6,9 @@
 //! - A test holds when any of the values passes it. `not` is the complement: a document without
 //!   the field does not pass `F = 1` and passes `F != 1`.
 //! - Text compares folded to lower case, by bytes, unless the field is exact.
-//! - Numbers compare by true value. Numbers and booleans also pass as the text they have in JSON;
-//!   text never passes as a number.
+//! - Numbers compare by true value. Numbers and booleans also pass as their text, but not in ranges,
+//!   which hold values of one kind; text never passes as a number.
+//! - Texts that are the same point in time are one value; a day is its first moment.
 //! - Objects pass only [`Test::Exists`] and tests of their JSON as text.
 
 use std::borrow::Cow;
@@ -20,6 +21,7 @@ use jackdaw_base::number::Number;
 use jackdaw_search::{Expression, FieldOptions, Fuzzy, Relation, Shape, TextError, TextQuery};
 
 use crate::fields::{FieldKind, IndexField};
+use crate::intersect::Intersection;
 use crate::like::Like;
 use crate::nearest::NearTest;
 
@@ -44,6 +46,8 @@ pub enum Predicate {
     Like(Box<Like>),
     /// `vector.search`, which finds its documents before the query is planned; none until then.
     Near(Box<NearTest>),
+    /// `intersect`, which finds its entries before the query is planned; none until then.
+    Intersection(Box<Intersection>),
 }
 
 /// What a test looks at.
@@ -68,6 +72,9 @@ pub enum Test {
     OneOf(OneOf),
     /// Its text lies between.
     TextRange(Bound<Box<str>>, Bound<Box<str>>),
+    /// It is a point in time between, as [`jackdaw_base::time::canonical`] writes them, or a day;
+    /// bounds are written likewise.
+    TimeRange(Bound<Box<str>>, Bound<Box<str>>),
     /// It is a number between.
     NumberRange(Bound<Number>, Bound<Number>),
     /// Its text begins so.
@@ -323,6 +330,11 @@ impl Predicate {
             Predicate::Boost(inner, _) => inner.for_each_field(visit),
             Predicate::Like(_) => {}
             Predicate::Near(test) => visit(&test.field),
+            Predicate::Intersection(intersection) => {
+                for predicate in intersection.parts() {
+                    predicate.for_each_field(visit);
+                }
+            }
         }
     }
 
@@ -333,6 +345,9 @@ impl Predicate {
             Predicate::Boost(..) | Predicate::Like(_) | Predicate::Near(_) => true,
             Predicate::Not(inner) => inner.has_boost(),
             Predicate::And(list) | Predicate::Or(list) => list.iter().any(Predicate::has_boost),
+            Predicate::Intersection(intersection) => {
+                intersection.parts().iter().any(Predicate::has_boost)
+            }
             Predicate::Everything | Predicate::Nothing | Predicate::Test(..) => false,
         }
     }
@@ -348,6 +363,11 @@ impl fmt::Display for Predicate {
             Predicate::And(list) => print_joined(f, list, " and "),
             Predicate::Or(list) => print_joined(f, list, " or "),
             Predicate::Boost(inner, factor) => write!(f, "boost({inner}, {factor})"),
+            Predicate::Intersection(intersection) => {
+                f.write_str("intersect(")?;
+                print_joined(f, intersection.parts(), ", ")?;
+                f.write_str(")")
+            }
             Predicate::Like(_) => f.write_str("is like what is given"),
             Predicate::Near(test) => {
                 let exactly = if test.is_exact { "exactly " } else { "" };
@@ -390,7 +410,7 @@ impl fmt::Display for Test {
             Test::Text(text) => write!(f, "= '{text}'"),
             Test::Number(number) => write!(f, "= {}", Shown(*number)),
             Test::OneOf(values) => write!(f, "in ({} values)", values.len()),
-            Test::TextRange(low, high) => {
+            Test::TextRange(low, high) | Test::TimeRange(low, high) => {
                 print_range(f, low, high, &|f, text| write!(f, "'{text}'"))
             }
             Test::NumberRange(low, high) => {

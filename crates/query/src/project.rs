@@ -10,6 +10,7 @@ use jackdaw_document::{
 
 use crate::bind::FacetItem;
 use crate::fields::{FieldPath, made_number, visit_values};
+use crate::lengths::length_of;
 use crate::scripted::{Loaded, Made};
 use crate::source::{EMPTY_COLLECTION, StoredDocument};
 use crate::suggest::Suggest;
@@ -397,7 +398,14 @@ pub(crate) fn find<'a>(value: Value<'a>, parts: &[PathPart]) -> Found<'a> {
             Some(value) => find(value, rest),
             None => Found::Nothing,
         },
-        (PathPart::Name(_) | PathPart::Each, Value::Array(_)) => Found::Many,
+        (PathPart::Name(name), Value::Array(_) | Value::String(_)) => {
+            match (length_of(value, name, rest), value) {
+                (Some(length), _) => Found::One(length),
+                (None, Value::Array(_)) => Found::Many,
+                (None, _) => Found::Nothing,
+            }
+        }
+        (PathPart::Each, Value::Array(_)) => Found::Many,
         (PathPart::Each, value) => find(value, rest),
         (PathPart::At(slot), Value::Array(array)) => {
             match usize::try_from(*slot).ok().and_then(|slot| array.get(slot)) {
@@ -420,10 +428,17 @@ pub(crate) fn for_each(value: Value<'_>, parts: &[PathPart], visit: &mut dyn FnM
                 for_each(value, rest, visit);
             }
         }
-        (PathPart::Name(_), Value::Array(array)) => {
-            array
+        (PathPart::Name(name), Value::Array(array)) => match length_of(value, name, rest) {
+            Some(length) => visit(length),
+            None => array
                 .iter()
-                .for_each(|element| for_each(element, parts, visit));
+                .filter(|element| !matches!(element, Value::String(_)))
+                .for_each(|element| for_each(element, parts, visit)),
+        },
+        (PathPart::Name(name), Value::String(_)) => {
+            if let Some(length) = length_of(value, name, rest) {
+                visit(length);
+            }
         }
         (PathPart::Each, Value::Array(array)) => {
             array

@@ -7,7 +7,7 @@
 //! their bodies, revisions and compare-exchange, `due` about dates in metadata, `series_policies`
 //! about rolling up and retention of time series, `backups` about backups of a data directory,
 //! `encryption` about what of them can be read on the disk, `durable_writes` about what indexes
-//! cost, `vectors` about searches for vectors through indexes of either kind, `foresight` about
+//! cost, `values` about instants, numbers and entries in static indexes, `vectors` about searches for vectors through indexes of either kind, `foresight` about
 //! patches that are worked out before their transaction.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
@@ -28,4 +28,5 @@ mod queries;
 mod series_policies;
 mod sets;
 mod static_indexes;
+mod values;
 mod vectors;

@@ -3,10 +3,10 @@
 //! Called by `query`; methods are in `method`. What a comparison means is decided here once: the
 //! evaluator and the index see only tests.
 
-use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::ops::Bound;
 
-use jackdaw_base::time::UnixTicks;
+use jackdaw_base::time::{UnixTicks, instant_or_day};
 
 use super::method::Method;
 use super::query::IndexSchema;
@@ -359,55 +359,31 @@ fn all_in(field: &Field, values: &[Resolved<'_>]) -> Predicate {
     })
 }
 
-/// The texts that mean the same as `text`: itself, and for a point in time every usual spelling
-/// of it, because clients write fractions of different length.
+/// The terms that mean the same as `text`: itself, or what a point in time or a day has.
 fn spellings(field: &Field, text: &str) -> Vec<Box<str>> {
-    let mut texts = vec![field.fold(text)];
-    if let Some(time) = point_in_time(field, text) {
-        let (seconds, fraction) = (&time[..19], &time[20..27]);
-        let shortest = fraction.trim_end_matches('0').len();
-        for digits in shortest..=fraction.len() {
-            for zone in ["Z", ""] {
-                let point = if digits == 0 { "" } else { "." };
-                texts.push(field.fold(&format!("{seconds}{point}{}{zone}", &fraction[..digits])));
-            }
+    match point_in_time(field, text) {
+        None => vec![field.fold(text)],
+        Some(time) => {
+            let day = time.day();
+            let texts = std::iter::once(time.to_string()).chain(day);
+            texts.map(|text| field.fold(&text)).collect()
         }
-    }
-    texts
-}
-
-/// The first or the last of the texts that mean the same as `text`, as one end of a range: a
-/// point in time has spellings with and without a zone.
-fn outermost(field: &Field, text: &str, first: bool) -> Box<str> {
-    let itself = field.fold(text);
-    let Some(time) = point_in_time(field, text) else {
-        return itself;
-    };
-    match first {
-        true => {
-            let shortest = time.trim_end_matches('Z').trim_end_matches('0');
-            itself.min(field.fold(shortest.trim_end_matches('.')))
-        }
-        false => itself.max(field.fold(&time)),
     }
 }
 
-/// The point in time that `text` is, in full (2026-11-21T00:36:34.8037634Z), for a field that
-/// keeps whole texts.
-fn point_in_time(field: &Field, text: &str) -> Option<String> {
-    let is_plain = |field: &IndexField| match &field.kind {
-        FieldKind::Plain => true,
-        FieldKind::Named(options) => options.analyzer.folds(),
-        FieldKind::Exact | FieldKind::Search | FieldKind::Point(_) | FieldKind::Shape => false,
-        FieldKind::Vector(_) | FieldKind::NamedVector(..) => false,
-    };
-    if !matches!(field, Field::Values(field) if is_plain(field)) {
-        return None;
+/// One end of a range of points in time: at midnight, the first or the last of the two terms that
+/// mean it.
+fn time_end(field: &Field, time: UnixTicks, first: bool) -> Box<str> {
+    let day = time.day().filter(|_| first);
+    field.fold(&day.unwrap_or_else(|| time.to_string()))
+}
+
+/// The point in time that `text` is, for a field that keeps whole texts.
+fn point_in_time(field: &Field, text: &str) -> Option<UnixTicks> {
+    match field {
+        Field::Values(field) if field.kind.is_whole_text() => instant_or_day(text),
+        _ => None,
     }
-    // With an offset the same point has too many spellings: only this one is looked for.
-    let has_offset = text.get(19..).is_some_and(|rest| rest.contains(['+', '-']));
-    let ticks = UnixTicks::parse(text).filter(|_| !has_offset)?;
-    Some(ticks.to_string())
 }
 
 type End<'v, 'r> = Option<(&'v Resolved<'r>, bool)>;
@@ -436,13 +412,22 @@ fn range(field: Field, low: End<'_, '_>, high: End<'_, '_>) -> Result<Predicate,
             }
             Test::NumberRange(low, high)
         }
-        Resolved::Bool(_) | Resolved::Text(_) => {
-            let text = |value: &Resolved<'_>, first: bool| match value {
-                Resolved::Text(text) => Some(outermost(&field, text, first)),
-                Resolved::Bool(value) => Some(field.fold(&Cow::from(value.to_string()))),
+        Resolved::Bool(_) => return Ok(booleans_between(field, low, high)),
+        Resolved::Text(_) => {
+            let time = |value: &Resolved<'_>| match value {
+                Resolved::Text(text) => point_in_time(&field, text),
                 _ => None,
             };
-            // A point in time that is included is so in all spellings.
+            let ends = [low, high].into_iter().flatten();
+            let is_of_times = ends.into_iter().all(|(value, _)| time(value).is_some());
+            let text = |value: &Resolved<'_>, first: bool| match value {
+                Resolved::Text(text) => Some(match time(value) {
+                    Some(time) => time_end(&field, time, first),
+                    None => field.fold(text),
+                }),
+                _ => None,
+            };
+            // A point in time that is included is so as a day too.
             let low = bound(low, |value| text(value, low.is_some_and(|(_, with)| with)));
             let high = bound(high, |value| {
                 text(value, high.is_some_and(|(_, with)| !with))
@@ -450,10 +435,29 @@ fn range(field: Field, low: End<'_, '_>, high: End<'_, '_>) -> Result<Predicate,
             if is_empty_range(&low, &high) {
                 return Ok(Predicate::Nothing);
             }
-            Test::TextRange(low, high)
+            match is_of_times {
+                true => Test::TimeRange(low, high),
+                false => Test::TextRange(low, high),
+            }
         }
     };
     Ok(Predicate::Test(field, test))
+}
+
+/// The booleans between two ends: false is the lesser.
+fn booleans_between(field: Field, low: End<'_, '_>, high: End<'_, '_>) -> Predicate {
+    let lies = |value: bool, end: End<'_, '_>, wanted: Ordering| match end {
+        Some((Resolved::Bool(bound), included)) => match value.cmp(bound) {
+            Ordering::Equal => included,
+            order => order == wanted,
+        },
+        _ => true,
+    };
+    let values = [false, true].map(|value| {
+        let lies_between = lies(value, low, Ordering::Greater) && lies(value, high, Ordering::Less);
+        lies_between.then_some(Resolved::Bool(value))
+    });
+    one_of(field, &values.into_iter().flatten().collect::<Vec<_>>())
 }
 
 fn bound<T>(end: End<'_, '_>, convert: impl Fn(&Resolved<'_>) -> Option<T>) -> Bound<T> {

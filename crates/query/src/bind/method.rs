@@ -7,7 +7,9 @@ use jackdaw_search::{Analyzer, Expression as RegularExpression, FieldOptions, Re
 use super::condition::Binder;
 use crate::error::QueryError;
 use crate::fields::{FieldKind, IndexField};
-use crate::like::{Like, LikeOf, LikeOptions};
+use crate::intersect::Intersection;
+use crate::like::{Like, LikeOf, LikeOptions, has_like};
+use crate::nearest::has_near;
 use crate::parameters::Resolved;
 use crate::predicate::{Field, Predicate, TermsTest, Test, Written};
 use crate::syntax::{Argument, Call, Comparison, Expression, Join, Value};
@@ -156,6 +158,12 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
         let field = self.field_argument(call, 0)?;
         match self.value_argument(call, 1)? {
             Resolved::Text(text) => {
+                // A whole point in time: its value has one text.
+                let is_whole = text.ends_with(['Z', 'z']) || text.contains('+');
+                let text = match &field {
+                    Field::Values(field) if is_whole => field.kind.text(&text),
+                    _ => text.as_ref().into(),
+                };
                 let text = field.fold(&text);
                 Ok(Predicate::Test(field, test(text)))
             }
@@ -175,10 +183,21 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
                 "The valid intersect query must have multiple intersect clauses.",
             ));
         }
-        // One entry stands for one document, so meeting in it and meeting in its id are the same.
-        (0..call.arguments.len()).try_fold(Predicate::Everything, |all, position| {
-            Ok(all.and(self.condition_argument(call, position)?))
-        })
+        let parts = (0..call.arguments.len()).map(|at| self.condition_argument(call, at));
+        let parts = parts.collect::<Result<Vec<_>, _>>()?;
+        if !self.is_named {
+            // One entry stands for one document, so meeting in it and in its document are the same.
+            return Ok(parts
+                .into_iter()
+                .fold(Predicate::Everything, Predicate::and));
+        }
+        if parts.iter().any(|part| has_like(part) || has_near(part)) {
+            return Err(QueryError::not_executed(
+                "intersect() of moreLikeThis() or vector.search()",
+                "",
+            ));
+        }
+        Ok(Predicate::Intersection(Box::new(Intersection::new(parts))))
     }
 
     /// The field of a condition on terms, and the options it has as far as they are known.

@@ -268,6 +268,7 @@ impl<S: Source> IndexSets<'_, S> {
             Predicate::Boost(inner, _) => self.find(inner),
             Predicate::Like(_) => Ok(Matches::none()),
             Predicate::Near(test) => Ok(Matches::exactly(test.set())),
+            Predicate::Intersection(intersection) => Ok(Matches::exactly(intersection.set())),
             Predicate::Or(list) => {
                 let mut any = Matches::none();
                 for predicate in list {
@@ -427,7 +428,7 @@ impl<S: Source> IndexSets<'_, S> {
             | Test::Terms(_)
             | Test::Place(_) => {}
             Test::Exists => return Ok(Matches::exactly(self.reader.all()?)),
-            Test::Prefix(_) | Test::Suffix(_) | Test::TextRange(..) => {
+            Test::Prefix(_) | Test::Suffix(_) | Test::TextRange(..) | Test::TimeRange(..) => {
                 let from: &str = match test {
                     Test::Prefix(prefix) => prefix,
                     Test::TextRange(Bound::Included(low) | Bound::Excluded(low), _) => low,
@@ -474,8 +475,9 @@ pub(super) fn find_test<P: PageRead + ?Sized>(
         Test::Text(text) => reader.term(field, Term::Text(text))?,
         Test::Number(number) => reader.term(field, Term::Number(*number))?,
         Test::OneOf(values) => reader.any_of(field, terms_of(values))?,
-        Test::TextRange(low, high) => {
-            reader.text_range(field, as_str(low), as_str(high), budget)?
+        Test::TextRange(low, high) => find_texts(reader, field, low, high, budget)?,
+        Test::TimeRange(low, high) => {
+            reader.time_range(field, as_str(low), as_str(high), budget)?
         }
         Test::NumberRange(low, high) => reader.number_range(field, *low, *high, budget)?,
         Test::Prefix(prefix) => reader.prefix(field, prefix, budget)?,
@@ -487,6 +489,29 @@ pub(super) fn find_test<P: PageRead + ?Sized>(
             reader.text(field, &query, budget)?
         }
     })
+}
+
+/// Entries with a text in a range. Numbers and booleans have texts too, which do not count: where an
+/// entry has one, its document decides.
+fn find_texts<P: PageRead + ?Sized>(
+    reader: &IndexReader<'_, P>,
+    field: FieldId,
+    low: &Bound<Box<str>>,
+    high: &Bound<Box<str>>,
+    budget: &mut Budget<'_>,
+) -> Result<Matches, QueryError> {
+    let found = reader.text_range(field, as_str(low), as_str(high), budget)?;
+    let possible = found.possible();
+    if possible.is_empty() || reader.field_info(field).options().analyzer.is_full_text() {
+        return Ok(found);
+    }
+    let mut others = reader.number_range(field, Bound::Unbounded, Bound::Unbounded, budget)?;
+    for value in [false, true] {
+        others = others.or(&reader.term(field, Term::Boolean(value))?);
+    }
+    let others = others.possible();
+    let certain = found.certain().and_not(&others);
+    Ok(Matches::new(certain, &possible))
 }
 
 fn as_str(bound: &Bound<Box<str>>) -> Bound<&str> {

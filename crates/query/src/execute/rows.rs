@@ -17,6 +17,7 @@ use crate::bind::BoundQuery;
 use crate::error::QueryError;
 use crate::filter;
 use crate::highlight::row_key;
+use crate::instants::with_canonical_times;
 use crate::plan::Plan;
 use crate::project::{
     Kept, Projection, for_each_id, is_document, write_document, write_entry_row, write_fields,
@@ -387,10 +388,11 @@ impl<'r, S: Source> Rows<'r, S> {
                 root.write_json(&mut self.buffer);
             }
         }
-        if self.seen.contains(self.buffer.as_slice()) {
+        let row = with_canonical_times(&self.buffer);
+        if self.seen.contains(row.as_ref()) {
             return Ok(false);
         }
-        self.seen_bytes += self.buffer.len() + REMEMBERED_ROW_BYTES;
+        self.seen_bytes += row.len() + REMEMBERED_ROW_BYTES;
         if self.seen_bytes > self.options.memory_bytes_max {
             return Err(QueryError::Memory {
                 what: "select distinct",
@@ -398,7 +400,7 @@ impl<'r, S: Source> Rows<'r, S> {
                 advice: "Select fewer fields, or add conditions.",
             });
         }
-        self.seen.insert(self.buffer.as_slice().into());
+        self.seen.insert(row.as_ref().into());
         Ok(true)
     }
 

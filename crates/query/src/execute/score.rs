@@ -181,6 +181,13 @@ impl<S: Source> Scoring<'_, S> {
             Predicate::And(list) => list
                 .iter()
                 .try_for_each(|part| self.add(part, within, factor)),
+            Predicate::Intersection(intersection) => {
+                for part in intersection.parts() {
+                    let within = self.restrict(part, within)?;
+                    self.add(part, &within, factor)?;
+                }
+                Ok(())
+            }
             Predicate::Or(list) => {
                 for part in list {
                     match is_compound(part) {

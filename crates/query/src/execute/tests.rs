@@ -8,4 +8,5 @@ mod results;
 mod scripted;
 mod search;
 mod sorters;
+mod values;
 mod vectors;

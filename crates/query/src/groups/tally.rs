@@ -17,6 +17,7 @@ use super::sum::{Sum, Total};
 use crate::error::QueryError;
 use crate::execute::ExecuteOptions;
 use crate::fields::FieldPath;
+use crate::instants::with_canonical_times;
 use crate::project::{Found, find, for_each};
 use crate::source::{Etag, Scope, Source, StoredDocument};
 
@@ -306,9 +307,9 @@ fn group_bytes(sum_count: usize, folded: &[u8]) -> usize {
     GROUP_BYTES + folded.len() * 2 + sum_count * size_of::<Total>()
 }
 
-/// All keys of a group in one.
+/// All keys of a group in one: what makes it one group.
 fn folded(keys: &[Vec<u8>]) -> Vec<u8> {
-    keys.join(&b"\0"[..])
+    with_canonical_times(&keys.join(&b"\0"[..])).into_owned()
 }
 
 /// What a document, or one element of its array that is grouped, adds to a sum.

@@ -225,8 +225,15 @@ pub(crate) fn run<S: Source>(
         SeriesRange::First(period) => (first, period.after(first)),
         SeriesRange::Last(period) => (period.before(last), last),
     };
+    let shown_range = match &query.range {
+        SeriesRange::All => (None, None),
+        SeriesRange::Between(..) => (Some(range.0), Some(range.1)),
+        SeriesRange::First(_) => (None, Some(range.1)),
+        SeriesRange::Last(_) => (Some(range.0), None),
+    };
     let mut reading = Reading {
         query,
+        shown_range,
         row,
         source,
         options,
@@ -274,6 +281,8 @@ struct Done {
 /// One pass over the entries.
 struct Reading<'r, S> {
     query: &'r SeriesQuery,
+    /// The ends that the query itself sets: what results without a grouping say they are of.
+    shown_range: (Option<i64>, Option<i64>),
     row: Row<'r>,
     source: &'r S,
     options: &'r ExecuteOptions<'r>,
@@ -373,8 +382,11 @@ impl<S: Source> Reading<'_, S> {
             .is_some_and(|(start, end)| (start..end).contains(&at));
         if !is_inside {
             self.close();
-            let start = grouping.period.floor(at);
-            self.times = Some((start, grouping.period.after(start)));
+            // Spans begin and end where the clocks of the zone say so.
+            let offset = self.query.offset.unwrap_or(0);
+            let start = grouping.period.floor(at.saturating_add(offset));
+            let end = grouping.period.after(start);
+            self.times = Some((start.saturating_sub(offset), end.saturating_sub(offset)));
         }
         let mut json = Vec::new();
         key(&grouping.key).write_json(&mut json);
@@ -429,7 +441,7 @@ impl<S: Source> Reading<'_, S> {
         write_array(&mut results, |list| {
             self.done
                 .iter()
-                .for_each(|done| query.push_group(done, list));
+                .for_each(|done| query.push_group(done, self.shown_range, list));
         });
         Ok(SeriesAnswer {
             count: match interpolation {
@@ -450,7 +462,8 @@ impl<S: Source> Reading<'_, S> {
             };
             let (mut from, gap) = (last.to, (next.from - last.from) as f64);
             while from < next.from {
-                let to = period.after(from);
+                let offset = self.query.offset.unwrap_or(0);
+                let to = period.after(from.saturating_add(offset)) - offset;
                 let part = (from - last.from) as f64 / gap;
                 self.kept_bytes += 2 * RESULT_BYTES;
                 self.check_memory(self.kept_bytes)?;
@@ -485,24 +498,38 @@ impl SeriesQuery {
 
     /// A time as rows show it: of another zone when the query shifts times.
     fn time_text(&self, at: i64) -> String {
-        let shifted = at.saturating_add(self.offset.unwrap_or(0));
-        let mut text = UnixTicks(shifted.saturating_mul(10_000)).to_string();
+        let mut text = self.shifted_text(at);
         if self.offset.is_some() {
             text.pop();
         }
         text
     }
 
-    fn push_group(&self, done: &Done, list: &mut ArrayWriter<'_>) {
+    fn shifted_text(&self, at: i64) -> String {
+        let shifted = at.saturating_add(self.offset.unwrap_or(0));
+        UnixTicks(shifted.saturating_mul(10_000)).to_string()
+    }
+
+    fn push_group(
+        &self,
+        done: &Done,
+        range: (Option<i64>, Option<i64>),
+        list: &mut ArrayWriter<'_>,
+    ) {
         list.object(|row| {
             match self.grouping {
                 Some(_) => {
                     row.string("From", &self.time_text(done.from));
                     row.string("To", &self.time_text(done.to));
                 }
+                // Clients read these with the Z, shifted or not.
                 None => {
-                    row.null("From");
-                    row.null("To");
+                    for (name, end) in [("From", range.0), ("To", range.1)] {
+                        match end {
+                            Some(at) => row.string(name, &self.shifted_text(at)),
+                            None => row.null(name),
+                        }
+                    }
                 }
             }
             row.raw("Key", &done.key);

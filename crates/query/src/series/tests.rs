@@ -124,6 +124,96 @@ fn entries_come_as_they_are() {
 }
 
 #[test]
+fn groups_are_those_of_the_clocks_of_the_zone() {
+    let mut database = TestDatabase::default();
+    database.put("s/1", "Sites", "{}");
+    for (at, value) in [
+        ("2024-04-30T22:30:00", 1.0),
+        ("2024-04-30T23:30:00", 2.0),
+        ("2024-05-01T05:00:00", 3.0),
+        ("2024-05-31T23:00:00", 4.0),
+    ] {
+        database.append("s/1", "H", at, &[value], "");
+    }
+    let spans = |body: &str| {
+        let text = format!("from Sites select timeseries(from H {body}) as R");
+        let result = run(&text, "{}", &TestSource::without_index(&database)).unwrap();
+        let row = result.rows.root().as_array().unwrap().get(0).unwrap();
+        let results = row.get("R").unwrap().get("Results").unwrap();
+        let spans = results.as_array().unwrap().iter().map(|group| {
+            let time = |name: &str| group.get(name).unwrap().as_str().unwrap_or("-").to_owned();
+            let count = group.get("Count").unwrap().to_json();
+            format!("{} {} {count}", time("From"), time("To")).replace(":00.0000000", "")
+        });
+        spans.collect::<Vec<_>>()
+    };
+    for (body, expected) in [
+        (
+            "group by '1 day' select count() offset '02:00:00'",
+            &[
+                "2024-05-01T00:00 2024-05-02T00:00 [3.0]",
+                "2024-06-01T00:00 2024-06-02T00:00 [1.0]",
+            ][..],
+        ),
+        (
+            "group by '1 day' select count() offset '-02:00:00'",
+            &[
+                "2024-04-30T00:00 2024-05-01T00:00 [2.0]",
+                "2024-05-01T00:00 2024-05-02T00:00 [1.0]",
+                "2024-05-31T00:00 2024-06-01T00:00 [1.0]",
+            ],
+        ),
+        (
+            "group by '1 month' select count() offset '02:00:00'",
+            &[
+                "2024-05-01T00:00 2024-06-01T00:00 [3.0]",
+                "2024-06-01T00:00 2024-07-01T00:00 [1.0]",
+            ],
+        ),
+        (
+            "group by '7 days' select count() offset '02:00:00'",
+            &[
+                "2024-04-29T00:00 2024-05-06T00:00 [3.0]",
+                "2024-05-27T00:00 2024-06-03T00:00 [1.0]",
+            ],
+        ),
+        (
+            "last 1 days group by '1 hour' select count() offset '02:00:00'",
+            &["2024-06-01T01:00 2024-06-01T02:00 [1.0]"],
+        ),
+        ("select count()", &["- - [4.0]"]),
+        ("last 1 days select count()", &["2024-05-30T23:00Z - [1.0]"]),
+        (
+            "last 1 days select count() offset '02:00:00'",
+            &["2024-05-31T01:00Z - [1.0]"],
+        ),
+        (
+            "first 1 days select count()",
+            &["- 2024-05-01T22:30Z [3.0]"],
+        ),
+        (
+            "between '2024-05-01' and '2024-05-02' select count()",
+            &["2024-05-01T00:00Z 2024-05-02T00:00Z [1.0]"],
+        ),
+        (
+            "between '2024-05-01' and '2024-05-02' select count() offset '02:00:00'",
+            &["2024-05-01T02:00Z 2024-05-02T02:00Z [1.0]"],
+        ),
+        (
+            "between '2024-05-01' and '2024-05-02' group by '1 day' select count() \
+             offset '02:00:00'",
+            &["2024-05-01T00:00 2024-05-02T00:00 [1.0]"],
+        ),
+        ("between '1990' and '1991' select count()", &[]),
+    ] {
+        assert_eq!(spans(body), expected, "{body}");
+    }
+    let filled = spans("group by '1 day' with interpolation(linear) select sum() offset '02:00'");
+    assert_eq!(filled.len(), 32);
+    assert!(filled[1].starts_with("2024-05-02T00:00 2024-05-03T00:00 "));
+}
+
+#[test]
 fn groups_have_spans_keys_and_numbers() {
     check(
         "from Heat group by '1 hour' select avg() offset '02:00'",

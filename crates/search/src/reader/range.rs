@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use jackdaw_base::number::Number;
+use jackdaw_base::time::instant_or_day;
 use jackdaw_storage::PageRead;
 use memchr::memmem::Finder;
 
@@ -181,6 +182,38 @@ impl<P: PageRead + ?Sized> IndexReader<'_, P> {
                 within(text, &low, Ordering::Greater),
                 within(text, &high, Ordering::Less),
             )
+        })
+    }
+
+    /// The entries with a point in time, or a day, between two; bounds and terms are written as
+    /// [`jackdaw_base::time::canonical`] does, after analysis. Other texts in between do not count.
+    ///
+    /// # Errors
+    /// As [`prefix`](Self::prefix).
+    pub fn time_range(
+        &self,
+        field: FieldId,
+        low: Bound<&str>,
+        high: Bound<&str>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Matches, IndexError> {
+        let low = low.map(|text| text_key(field, &self.analyzed(field, text)));
+        let high = high.map(|text| text_key(field, &self.analyzed(field, text)));
+        let low = match low {
+            Bound::Unbounded => Bound::Included(class_key(field, class::TEXT)),
+            bound => bound,
+        };
+        let high = match high {
+            Bound::Unbounded => Bound::Excluded(class_key(field, class::TEXT + 1)),
+            bound => bound,
+        };
+        let reach = (
+            low.as_ref().map(Vec::as_slice),
+            high.as_ref().map(Vec::as_slice),
+        );
+        self.unite(reach, budget, |text| {
+            let text = std::str::from_utf8(text.as_bytes());
+            Verdict::of(text.is_ok_and(|text| instant_or_day(text).is_some()))
         })
     }
 
