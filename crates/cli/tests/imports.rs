@@ -77,7 +77,14 @@ fn dirty_entries_are_skipped_with_their_reasons() {
         ]),
     );
     let (data, skipped) = (directory.text("data"), directory.text("skipped"));
-    let run = import("freedb", &archive, &data, &["--skipped", &skipped]).ok();
+    let run = import("freedb", &archive, &data, &["--skipped", &skipped]);
+    let run = run.fails(
+        1,
+        &[
+            "2 entries are left out, first rock/00000006: the value",
+            "2 albums",
+        ],
+    );
     for line in [
         "skipped",
         "  empty",
@@ -168,8 +175,8 @@ fn other_formats_and_empty_files_are_named() {
     let missing = directory.text("nothing.tar");
     import("freedb", &missing, &data, &[]).fails(1, &["nothing.tar", "check the path"]);
     let empty = directory.file("empty", b"");
-    let run = import("freedb", &empty, &data, &[]).ok();
-    assert!(run.out.contains("empty: it is empty"), "{}", run.out);
+    let run = import("freedb", &empty, &data, &[]);
+    run.fails(1, &["nothing was imported", "first empty: it is empty"]);
     import("csv", &empty, &data, &["--collection", "X"]).fails(1, &["empty", "it is empty"]);
 }
 
@@ -186,7 +193,8 @@ fn ndjson_keeps_numbers_and_skips_what_is_no_document() {
     ];
     let file = directory.file("a.ndjson", lines.join("\n"));
     let data = directory.text("data");
-    let run = import("ndjson", &file, &data, &["--collection", "Things"]).ok();
+    let run = import("ndjson", &file, &data, &["--collection", "Things"]);
+    let run = run.fails(1, &["2 entries are left out, first line 3", "2 documents"]);
     run.tells(&["malformed 2", "line 4: The document is nested deeper"]);
     let expected = [
         "{\"Id\":\"b\",\"@metadata\":{\"@id\":\"others/b\",\"@collection\":\"Others\",\
@@ -210,7 +218,8 @@ fn csv_has_a_document_per_record() {
         "\u{feff}Id;Name;Size\n1;\"Qu\u{e9}bec; \"\"City\"\"\";0.50\n2;too;many;fields\n3;x;\n",
     );
     let data = directory.text("data");
-    let run = import("csv", &file, &data, &["--collection", "Cities"]).ok();
+    let run = import("csv", &file, &data, &["--collection", "Cities"]);
+    let run = run.fails(1, &["1 entry is left out, first line 3: it has 4 fields"]);
     assert!(run.out.contains("line 3: it has 4 fields"), "{}", run.out);
     assert_eq!(
         export(&data),

@@ -9,7 +9,8 @@ use jackdaw_io::Vfs;
 use super::target::{Location, Target, local_or_new, remote_or_new};
 use crate::import::albums::AlbumParser;
 use crate::import::chunk::Filled;
-use crate::import::csv::{CsvHeader, CsvParser, guess_delimiter};
+use crate::import::csv::{CsvHeader, CsvParser};
+use crate::import::dialect::{Dialect, line_break_of};
 use crate::import::job::{Job, Stages, import};
 use crate::import::json::JsonParser;
 use crate::import::lines::{LineSource, Lines, Records};
@@ -66,7 +67,7 @@ pub(crate) enum ImportArguments {
         #[arg(long, value_name = "FIELD")]
         id_field: Option<String>,
         /// The character between fields; by default the one of , ; tab | that splits the first
-        /// line most.
+        /// line most, outside quotes.
         #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter)]
         delimiter: Option<u8>,
     },
@@ -148,7 +149,9 @@ fn job(arguments: ImportArguments) -> anyhow::Result<(Job, Target)> {
                 id_field.clone().unwrap_or_default(),
             ];
             let open = move |input: Input, threads| {
-                let source = LineSource::new(input.into_stream(threads)?, |_| Lines)?;
+                let source = LineSource::new(input.into_stream(threads)?, |first| Lines {
+                    line_break: line_break_of(first),
+                })?;
                 let parser = move || {
                     Box::new(JsonParser::new(collection.as_deref(), id_field.as_deref())) as _
                 };
@@ -224,14 +227,14 @@ fn csv_stages(
     delimiter: Option<u8>,
 ) -> anyhow::Result<Stages> {
     let stream = input.into_stream(threads)?;
-    let mut chosen = b',';
+    let mut dialect = Dialect::of(&[], delimiter);
     let mut source = LineSource::new(stream, |first| {
-        chosen = delimiter.unwrap_or_else(|| guess_delimiter(first));
-        Records::new(chosen)
+        dialect = Dialect::of(first, delimiter);
+        Records::new(dialect)
     })?;
     let mut record = Vec::new();
     let header = match source.next(&mut record)? {
-        Filled::Entry(_) => CsvHeader::parse(&record, chosen, id_field),
+        Filled::Entry(_) => CsvHeader::parse(&record, dialect, id_field),
         Filled::Skipped(skipped) => {
             Err(format!("its first line cannot be used: {}", skipped.reason))
         }

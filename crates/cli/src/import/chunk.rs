@@ -34,9 +34,10 @@ pub struct Skipped {
 }
 
 impl Chunk {
-    /// Empties the chunk and keeps its memory.
+    /// Empties the chunk and keeps its memory, except what an unusually long entry took.
     pub fn clear(&mut self) {
         self.bytes.clear();
+        self.bytes.shrink_to(CHUNK_BYTES * 4);
         self.names.clear();
         self.entries.clear();
         self.skipped.clear();

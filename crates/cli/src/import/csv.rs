@@ -9,9 +9,10 @@
 
 use std::sync::Arc;
 
-use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use jackdaw_document::Builder;
 
+use super::dialect::Dialect;
 use super::json::{id_from_text, numbered_id};
 use super::parse::{DocumentBatch, EntryParser, NewDocument, built, check_id};
 use super::skip::SkipReason;
@@ -19,16 +20,16 @@ use super::text::decode_append;
 
 /// Most fields of a record.
 pub const FIELD_COUNT_MAX: usize = 4096;
-/// Delimiters that are tried when none is given, the likeliest first.
-const USUAL_DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+/// A member of this name is not part of a document's content.
+const METADATA: &str = "@metadata";
 /// Digits of a whole number that surely fits 64 bits; longer ones are rather ids than quantities.
 const NUMBER_BYTES_MAX: usize = 18;
 
 /// What the first record says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvHeader {
-    /// Separates fields.
-    pub delimiter: u8,
+    /// What divides the file.
+    pub dialect: Dialect,
     /// Names of the fields.
     pub names: Vec<String>,
     /// Which of them holds the id.
@@ -39,9 +40,15 @@ impl CsvHeader {
     /// Reads the first record.
     ///
     /// # Errors
-    /// A sentence for the user: no fields, two of one name, or no field `id_field`.
-    pub fn parse(record: &[u8], delimiter: u8, id_field: Option<&str>) -> Result<Self, String> {
-        let mut splitter = Splitter::new(delimiter);
+    /// A sentence for the user: no text, two fields of one name, one that no document can have, or
+    /// no field `id_field`.
+    pub fn parse(record: &[u8], dialect: Dialect, id_field: Option<&str>) -> Result<Self, String> {
+        if record.contains(&0) {
+            return Err(
+                "its first line has zero bytes, so it is not text in UTF-8; convert it".to_owned(),
+            );
+        }
+        let mut splitter = Splitter::new(dialect);
         splitter
             .split(record)
             .map_err(|reason| format!("in its first line, {reason}"))?;
@@ -55,6 +62,12 @@ impl CsvHeader {
             if names.contains(&name) {
                 return Err(format!(
                     "its first line names two fields {name:?}; rename one"
+                ));
+            }
+            if name == METADATA {
+                return Err(format!(
+                    "its first line names a field {METADATA}, which no field of a document may be \
+                     called; rename it"
                 ));
             }
             names.push(name);
@@ -74,23 +87,11 @@ impl CsvHeader {
             }
         };
         Ok(Self {
-            delimiter,
+            dialect,
             names,
             id_slot,
         })
     }
-}
-
-/// The one of `, ; tab |` that the first line has most of.
-#[must_use]
-pub fn guess_delimiter(text: &[u8]) -> u8 {
-    let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let count = |delimiter: u8| line.iter().filter(|&&byte| byte == delimiter).count();
-    let best = USUAL_DELIMITERS
-        .into_iter()
-        .rev()
-        .max_by_key(|&delimiter| count(delimiter));
-    best.unwrap_or(b',')
 }
 
 /// Splits one record, reusing its buffers.
@@ -102,8 +103,11 @@ struct Splitter {
 }
 
 impl Splitter {
-    fn new(delimiter: u8) -> Self {
-        let reader = ReaderBuilder::new().delimiter(delimiter).build();
+    fn new(dialect: Dialect) -> Self {
+        let reader = ReaderBuilder::new()
+            .delimiter(dialect.delimiter)
+            .terminator(Terminator::Any(dialect.line_break))
+            .build();
         Self {
             reader,
             output: Vec::new(),
@@ -168,7 +172,7 @@ impl CsvParser {
     #[must_use]
     pub fn new(header: Arc<CsvHeader>, collection: &str) -> Self {
         Self {
-            splitter: Splitter::new(header.delimiter),
+            splitter: Splitter::new(header.dialect),
             header,
             builder: Builder::new(),
             text: String::new(),
@@ -260,7 +264,12 @@ mod tests {
 
     fn parse(header: &str, record: &[u8]) -> String {
         let header = Arc::new(
-            CsvHeader::parse(header.as_bytes(), guess_delimiter(header.as_bytes()), None).unwrap(),
+            CsvHeader::parse(
+                header.as_bytes(),
+                Dialect::of(header.as_bytes(), None),
+                None,
+            )
+            .unwrap(),
         );
         parse_one(&mut CsvParser::new(header, "Cities"), "line 2", record)
     }
@@ -282,6 +291,10 @@ mod tests {
         assert_eq!(
             parse("a\tb", b"Qu\xe9bec\t-3"),
             "cities/0000000002 {\"a\":\"Qu\u{e9}bec\",\"b\":-3} Cities -"
+        );
+        assert_eq!(
+            parse("a,b", b"x\ry,\"\r\""),
+            "cities/0000000002 {\"a\":\"x\\ry\",\"b\":\"\\r\"} Cities -"
         );
         assert_eq!(
             parse("a", b"\"\""),
@@ -323,7 +336,8 @@ mod tests {
 
     #[test]
     fn headers() {
-        let header = |record: &str, id| CsvHeader::parse(record.as_bytes(), b',', id);
+        let commas = Dialect::of(b",", None);
+        let header = |record: &str, id| CsvHeader::parse(record.as_bytes(), commas, id);
         assert_eq!(header("a,b;c,d", None).unwrap().names, ["a", "b;c", "d"]);
         assert_eq!(
             header("a,,\" c \"", None).unwrap().names,
@@ -337,5 +351,12 @@ mod tests {
                 .contains("no field \"z\", but x, y")
         );
         assert!(header("x,x", None).unwrap_err().contains("two fields"));
+        assert!(
+            header("x,@metadata", None)
+                .unwrap_err()
+                .contains("a field @metadata")
+        );
+        assert!(header("x\0,y", None).unwrap_err().contains("zero bytes"));
+        assert_eq!(header("x,@id", None).unwrap().names, ["x", "@id"]);
     }
 }

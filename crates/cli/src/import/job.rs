@@ -21,6 +21,7 @@ use super::stop::Stop;
 use super::summary::summary;
 use crate::output::numbers::{count, counted, duration};
 use crate::output::say::say;
+use crate::output::table::printable;
 
 /// Most parse threads; the write stage is the bottleneck long before.
 const PARSE_THREADS_MAX: usize = 8;
@@ -72,14 +73,7 @@ pub fn import<S: Sink>(job: Job, sink: &mut S, stop: &Stop) -> anyhow::Result<()
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let name = marker_name(kind, input.identity, &settings);
     let from = match sink.marker(&name)? {
-        Some(marker) if marker.finished && !again => {
-            say!(
-                "{} is imported already ({}). --again imports it once more.",
-                input.name,
-                counted(marker.documents, "document")
-            );
-            return Ok(());
-        }
+        Some(marker) if marker.finished && !again => return say_finished(&marker, &input.name),
         Some(marker) if !marker.finished => marker,
         _ => Marker::default(),
     };
@@ -149,6 +143,21 @@ pub fn import<S: Sink>(job: Job, sink: &mut S, stop: &Stop) -> anyhow::Result<()
     conclude(outcome, &input_name, noun, &skips)
 }
 
+/// What there is to say of an input that was imported to its end: a failure, when not all of it
+/// was.
+fn say_finished(marker: &Marker, name: &str) -> anyhow::Result<()> {
+    let documents = counted(marker.documents, "document");
+    let text = format!("{name} is imported already ({documents}");
+    if marker.lost > 0 || marker.documents == 0 {
+        anyhow::bail!(
+            "{text}, {} left out). --again imports it once more and says what was left out",
+            count(marker.lost)
+        );
+    }
+    say!("{text}). --again imports it once more.");
+    Ok(())
+}
+
 /// Turns the way an import ended into success, or a sentence about what to do.
 fn conclude(outcome: Outcome, name: &str, noun: &str, skips: &SkipLog) -> anyhow::Result<()> {
     let stored = format!("{} {noun}", count(outcome.marker.documents));
@@ -158,7 +167,7 @@ fn conclude(outcome: Outcome, name: &str, noun: &str, skips: &SkipLog) -> anyhow
                 what: String::new(),
             };
             match skips.by_kind().get(damage.kind()) {
-                None => Ok(()),
+                None => check_complete(&outcome.marker, name, &stored, skips),
                 Some(places) => anyhow::bail!(
                     "{name} is damaged at {}; all else is imported ({stored}). Get the file \
                      again and import it to add what is missing",
@@ -185,5 +194,43 @@ fn conclude(outcome: Outcome, name: &str, noun: &str, skips: &SkipLog) -> anyhow
             "the import ended early, with {stored} imported; once the cause is gone the same \
              command goes on from there"
         ))),
+    }
+}
+
+/// An import that reached its end fails all the same when something was left out, or when there
+/// was nothing: a script that only looks at the exit status would go on without the data.
+fn check_complete(
+    marker: &Marker,
+    name: &str,
+    stored: &str,
+    skips: &SkipLog,
+) -> anyhow::Result<()> {
+    let first = skips.first_loss().or(skips.first().first());
+    let first = first.map_or(String::new(), |skip| {
+        let (name, reason) = (&skip.name, &skip.reason);
+        format!(
+            ", first {}: {}",
+            printable(name),
+            printable(&reason.to_string())
+        )
+    });
+    if marker.lost > 0 {
+        anyhow::bail!(
+            "{name} is imported, but {} left out{first}; all else is imported ({stored}). --skipped FILE lists \
+             them all",
+            counted_entries(marker.lost)
+        );
+    }
+    if marker.documents == 0 {
+        anyhow::bail!("nothing was imported: {name} holds nothing of this format{first}");
+    }
+    Ok(())
+}
+
+/// `1 entry is`, `2 entries are`.
+fn counted_entries(number: u64) -> String {
+    match number {
+        1 => "1 entry is".to_owned(),
+        _ => format!("{} entries are", count(number)),
     }
 }

@@ -3,6 +3,8 @@
 //! Called by the parse threads of `import ndjson`. Reads what `jackdaw export` writes, and what
 //! other programs write without metadata.
 
+use jackdaw_base::time::UnixTicks;
+use jackdaw_database::DueKind;
 use jackdaw_document::{Builder, Document, Limits, Parser, Value};
 
 use super::parse::{DocumentBatch, EntryParser, NewDocument, check_id, id_prefix};
@@ -16,6 +18,8 @@ const SERVER_METADATA: [&str; 5] = [
     "@last-modified",
     "@etag",
 ];
+/// Characters shown of a date that is none.
+const DATE_SHOWN_CHARS: usize = 100;
 /// Fields that hold the id when no other is named.
 const USUAL_ID_FIELDS: [&str; 2] = ["Id", "id"];
 
@@ -63,6 +67,10 @@ impl EntryParser for JsonParser {
             return Err(SkipReason::Malformed { what });
         }
         let metadata = split.metadata.as_ref().map(|metadata| metadata.root());
+        let metadata = metadata.filter(|metadata| !matches!(metadata, Value::Null));
+        if let Some(metadata) = metadata {
+            check_metadata(metadata)?;
+        }
         let text_of = |name| metadata.and_then(|metadata| metadata.get(name)?.as_str());
         let Some(collection) = text_of("@collection").or(self.collection.as_deref()) else {
             let what = "it names no @collection; --collection gives one to all".to_owned();
@@ -92,6 +100,31 @@ impl EntryParser for JsonParser {
             body: split.body,
         })
     }
+}
+
+/// Refuses what the database would refuse together with every document of its batch.
+fn check_metadata(metadata: Value<'_>) -> Result<(), SkipReason> {
+    let malformed = |what: String| Err(SkipReason::Malformed { what });
+    for name in ["@id", "@collection"] {
+        if !matches!(
+            metadata.get(name),
+            None | Some(Value::Null | Value::String(_))
+        ) {
+            return malformed(format!("its {name} is no text"));
+        }
+    }
+    for name in DueKind::ALL.map(DueKind::field) {
+        if let Some(text) = metadata.get(name).and_then(|date| date.as_str())
+            && UnixTicks::parse(text).is_none()
+        {
+            let text: String = text.chars().take(DATE_SHOWN_CHARS).collect();
+            return malformed(format!(
+                "its {name} is '{text}', which is no date: write it as \
+                 2030-01-31T12:00:00.0000000Z"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The id that a field gives: whole when it has a slash, else behind the collection's name.
@@ -200,5 +233,32 @@ mod tests {
         check(&format!("{{\"a\":{}", "[".repeat(10_000)), "malformed: ");
         check("{\"a\":\"\u{1}\"}", "malformed: ");
         assert!(parse(None, None, "{}").contains("--collection"));
+    }
+
+    #[test]
+    fn metadata_that_a_database_refuses_costs_its_line_alone() {
+        let check = |metadata: &str, expected: &str| {
+            let line = format!("{{\"id\":1,\"@metadata\":{metadata}}}");
+            let shown = parse(Some("As"), None, &line);
+            assert!(shown.starts_with(expected), "{metadata}: {shown}");
+        };
+        for field in ["@expires", "@refresh", "@archive-at"] {
+            for bad in ["\"\"", "\"tomorrow\"", "\"2030-13-01\""] {
+                check(&format!("{{\"{field}\":{bad}}}"), "malformed: its @");
+            }
+            for good in ["\"2030-01-31T12:00:00.0000000Z\"", "5", "null", "{}"] {
+                check(&format!("{{\"{field}\":{good}}}"), "as/1 ");
+            }
+        }
+        for bad in ["5", "\"x\"", "[]", "true"] {
+            check(bad, "malformed: '@metadata' must be an object");
+        }
+        check("null", "as/1 ");
+        check("{\"@id\":5}", "malformed: its @id is no text");
+        check("{\"@id\":null,\"@collection\":null}", "as/1 ");
+        check(
+            "{\"@collection\":[]}",
+            "malformed: its @collection is no text",
+        );
     }
 }

@@ -4,35 +4,64 @@
 //!
 //! Invariants:
 //! - An entry's name is its place in the file (`line 17`), whatever is skipped before it.
-//! - At most [`ENTRY_BYTES_MAX`] and one read are buffered: an entry beyond that is passed over.
+//! - At most [`LINE_BYTES_MAX`] and one read are buffered: an entry beyond that is passed over.
+//! - An unclosed quote costs its line alone: the lines behind it are entries of their own.
 
 use super::archive::{ByteSource, SourceError};
 use super::chunk::{Chunk, Filled, Skipped};
+use super::dialect::Dialect;
+use super::encoding::as_utf8;
 use super::skip::SkipReason;
-use super::source::{ChunkSource, ENTRY_BYTES_MAX};
+use super::source::ChunkSource;
 
 /// Bytes taken from the source at a time.
 const READ_BYTES: usize = 256 * 1024;
+/// Longest line or record: as much JSON as a database accepts for one document, and a line break.
+/// Longer ones are skipped, as the database would refuse them.
+pub const LINE_BYTES_MAX: u64 = (64 << 20) + 2;
 
 /// Finds where entries end.
 pub trait Splitter: Send {
-    /// Looks at `bytes`, which begin where the last call stopped, and gives the length up to and
-    /// including the end of the entry, if it is there.
-    fn find_end(&mut self, bytes: &[u8]) -> Option<usize>;
+    /// Looks at `bytes`, which begin where the last call stopped, for the end of the entry.
+    fn find_end(&mut self, bytes: &[u8]) -> Option<Found>;
+    /// Whether the entry, which the end of the input cuts off, has a quote that is not closed.
+    fn is_open(&self) -> bool;
+    /// The byte that ends lines.
+    fn line_break(&self) -> u8;
     /// Forgets the entry that was begun.
     fn reset(&mut self);
 }
 
+/// What a [`Splitter`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The entry ends behind so many bytes, its line break included.
+    End(usize),
+    /// A quote of the entry's first line is not closed before the quote of another line.
+    Unclosed,
+}
+
 /// Every line break ends an entry.
-#[derive(Debug, Default)]
-pub struct Lines;
+#[derive(Debug)]
+pub struct Lines {
+    /// The byte that ends lines.
+    pub line_break: u8,
+}
 
 impl Splitter for Lines {
-    fn find_end(&mut self, bytes: &[u8]) -> Option<usize> {
+    fn find_end(&mut self, bytes: &[u8]) -> Option<Found> {
         bytes
             .iter()
-            .position(|&byte| byte == b'\n')
-            .map(|position| position + 1)
+            .position(|&byte| byte == self.line_break)
+            .map(|position| Found::End(position + 1))
+    }
+
+    fn is_open(&self) -> bool {
+        false
+    }
+
+    fn line_break(&self) -> u8 {
+        self.line_break
     }
 
     fn reset(&mut self) {}
@@ -42,8 +71,10 @@ impl Splitter for Lines {
 /// open a field only at its beginning.
 #[derive(Debug)]
 pub struct Records {
-    delimiter: u8,
+    dialect: Dialect,
     state: RecordState,
+    /// Whether a line break stands between quotes.
+    spans_lines: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,37 +87,58 @@ enum RecordState {
 }
 
 impl Records {
-    /// Records whose fields are separated by `delimiter`.
+    /// Records of `dialect`.
     #[must_use]
-    pub fn new(delimiter: u8) -> Self {
+    pub fn new(dialect: Dialect) -> Self {
         Self {
-            delimiter,
+            dialect,
             state: RecordState::FieldStart,
+            spans_lines: false,
         }
     }
 }
 
 impl Splitter for Records {
-    fn find_end(&mut self, bytes: &[u8]) -> Option<usize> {
+    fn find_end(&mut self, bytes: &[u8]) -> Option<Found> {
         use RecordState::{FieldStart, QuoteInQuoted, Quoted, Unquoted};
+        let Dialect {
+            delimiter,
+            line_break,
+        } = self.dialect;
         for (position, &byte) in bytes.iter().enumerate() {
             self.state = match (self.state, byte) {
                 (Quoted, b'"') => QuoteInQuoted,
-                (Quoted, _) => Quoted,
-                (FieldStart | QuoteInQuoted, b'"') => Quoted,
-                (_, b'\n') => {
-                    self.state = FieldStart;
-                    return Some(position + 1);
+                (Quoted, byte) => {
+                    self.spans_lines |= byte == line_break;
+                    Quoted
                 }
-                (_, byte) if byte == self.delimiter => FieldStart,
+                (FieldStart | QuoteInQuoted, b'"') => Quoted,
+                (_, byte) if byte == line_break => {
+                    self.reset();
+                    return Some(Found::End(position + 1));
+                }
+                (_, byte) if byte == delimiter => FieldStart,
+                // The quote that seemed to close one of an earlier line opens a field.
+                (QuoteInQuoted, byte) if self.spans_lines && byte != b'\r' => {
+                    return Some(Found::Unclosed);
+                }
                 _ => Unquoted,
             };
         }
         None
     }
 
+    fn is_open(&self) -> bool {
+        self.state == RecordState::Quoted
+    }
+
+    fn line_break(&self) -> u8 {
+        self.dialect.line_break
+    }
+
     fn reset(&mut self) {
         self.state = RecordState::FieldStart;
+        self.spans_lines = false;
     }
 }
 
@@ -107,10 +159,15 @@ struct Buffered {
     /// Where the current entry begins in `buffer`.
     start: usize,
     ended: bool,
+    /// A gap behind the buffer, met before the first entry was asked for.
+    gap: Option<SourceError>,
 }
 
 impl Buffered {
     fn read(&mut self) -> Result<(), SourceError> {
+        if let Some(gap) = self.gap.take() {
+            return Err(gap);
+        }
         self.buffer.drain(..self.start);
         self.start = 0;
         let before = self.buffer.len();
@@ -120,27 +177,40 @@ impl Buffered {
         self.ended = read? == 0;
         Ok(())
     }
+
+    /// Reads the beginning of the stream, by which its dialect is chosen.
+    fn read_beginning(&mut self) -> Result<(), SourceError> {
+        while self.buffer.len() < READ_BYTES && !self.ended {
+            match self.read() {
+                Err(gap @ SourceError::Gap { .. }) if !self.buffer.is_empty() => {
+                    self.gap = Some(gap);
+                    return Ok(());
+                }
+                other => other?,
+            }
+        }
+        Ok(())
+    }
 }
 
 impl<S: Splitter> LineSource<S> {
-    /// Cuts `stream` with the splitter that `choose` makes for its first bytes. A byte order mark
-    /// at the beginning is left out.
+    /// Cuts `stream` with the splitter that `choose` makes for its first bytes. UTF-16 is read as
+    /// UTF-8; a byte order mark at the beginning is left out.
     ///
     /// # Errors
-    /// Those of the first read.
+    /// Those of the first read; also UTF-32, which is not read.
     pub fn new(
         stream: Box<dyn ByteSource>,
         choose: impl FnOnce(&[u8]) -> S,
     ) -> Result<Self, SourceError> {
         let mut input = Buffered {
-            stream,
+            stream: as_utf8(stream)?,
             buffer: Vec::new(),
             start: 0,
             ended: false,
+            gap: None,
         };
-        while input.buffer.len() < 3 && !input.ended {
-            input.read()?;
-        }
+        input.read_beginning()?;
         if input.buffer.starts_with(b"\xef\xbb\xbf") {
             input.start = 3;
         }
@@ -161,24 +231,31 @@ impl<S: Splitter> LineSource<S> {
         loop {
             let name = format!("line {}", self.line + 1);
             let unseen = &self.input.buffer[self.input.start + self.searched..];
-            if let Some(len) = self.splitter.find_end(unseen) {
-                let end = self.input.start + self.searched + len;
-                out.extend_from_slice(without_break(&self.input.buffer[self.input.start..end]));
-                self.go_to(end);
-                return Ok(Filled::Entry(name));
+            match self.splitter.find_end(unseen) {
+                Some(Found::End(len)) => {
+                    let end = self.input.start + self.searched + len;
+                    out.extend_from_slice(self.without_break(end));
+                    self.go_to(end);
+                    return Ok(Filled::Entry(name));
+                }
+                Some(Found::Unclosed) => return self.skip_unclosed(name),
+                None => {}
             }
             self.searched = self.input.buffer.len() - self.input.start;
             if self.input.ended {
                 if self.searched == 0 {
                     return Ok(Filled::End);
                 }
-                out.extend_from_slice(&self.input.buffer[self.input.start..]);
-                self.go_to(self.input.buffer.len());
+                if self.splitter.is_open() {
+                    return self.skip_unclosed(name);
+                }
+                let end = self.input.buffer.len();
+                out.extend_from_slice(self.without_break(end));
+                self.go_to(end);
                 return Ok(Filled::Entry(name));
             }
-            if self.searched as u64 > ENTRY_BYTES_MAX {
-                let reason = self.pass_over()?;
-                return Ok(Filled::Skipped(Skipped { name, reason }));
+            if self.searched as u64 > LINE_BYTES_MAX {
+                return self.skip_too_long(name);
             }
             match self.input.read() {
                 Err(SourceError::Gap { what, .. }) => {
@@ -191,22 +268,37 @@ impl<S: Splitter> LineSource<S> {
         }
     }
 
-    /// Leaves out an entry that is too long: one line of it when it began as several, because a
-    /// quote that is never closed must not cost the rest of the file.
-    fn pass_over(&mut self) -> Result<SkipReason, SourceError> {
+    /// Leaves out the first line of an entry with a quote that is not closed.
+    fn skip_unclosed(&mut self, name: String) -> Result<Filled, SourceError> {
+        self.pass_line()?;
+        let what = "a quote in it is never closed".to_owned();
+        let reason = SkipReason::Malformed { what };
+        Ok(Filled::Skipped(Skipped { name, reason }))
+    }
+
+    /// Leaves out an entry that is too long: one line of it when it began as several, because
+    /// then a quote in it is not closed.
+    fn skip_too_long(&mut self, name: String) -> Result<Filled, SourceError> {
         let entry = &self.input.buffer[self.input.start..];
-        let reason = if entry.contains(&b'\n') {
-            SkipReason::Malformed {
-                what: "a quote in it is never closed".to_owned(),
-            }
-        } else {
-            SkipReason::TooLong {
-                len_bytes: entry.len() as u64,
-                limit: ENTRY_BYTES_MAX,
-            }
+        if entry.contains(&self.splitter.line_break()) {
+            return self.skip_unclosed(name);
+        }
+        let reason = SkipReason::TooLong {
+            len_bytes: entry.len() as u64,
+            limit: LINE_BYTES_MAX,
         };
         self.pass_line()?;
-        Ok(reason)
+        Ok(Filled::Skipped(Skipped { name, reason }))
+    }
+
+    /// The entry up to `end`, without its line break.
+    fn without_break(&self, end: usize) -> &[u8] {
+        let entry = &self.input.buffer[self.input.start..end];
+        let entry = match entry.split_last() {
+            Some((last, rest)) if *last == self.splitter.line_break() => rest,
+            _ => entry,
+        };
+        entry.strip_suffix(b"\r").unwrap_or(entry)
     }
 
     /// Goes behind the next line break.
@@ -214,7 +306,7 @@ impl<S: Splitter> LineSource<S> {
         loop {
             let line_break = self.input.buffer[self.input.start..]
                 .iter()
-                .position(|&byte| byte == b'\n');
+                .position(|&byte| byte == self.splitter.line_break());
             if let Some(position) = line_break {
                 self.go_to(self.input.start + position + 1);
                 return Ok(());
@@ -233,7 +325,8 @@ impl<S: Splitter> LineSource<S> {
 
     fn go_to(&mut self, end: usize) {
         let passed = &self.input.buffer[self.input.start..end];
-        self.line += passed.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let line_break = self.splitter.line_break();
+        self.line += passed.iter().filter(|&&byte| byte == line_break).count() as u64;
         self.input.start = end;
         self.searched = 0;
         self.splitter.reset();
@@ -249,11 +342,6 @@ impl<S: Splitter> ChunkSource for LineSource<S> {
         }
         Ok(true)
     }
-}
-
-fn without_break(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 #[cfg(test)]
@@ -284,23 +372,41 @@ mod tests {
         }
     }
 
+    const LF: Lines = Lines { line_break: b'\n' };
+
+    fn records(delimiter: u8, line_break: u8) -> Records {
+        Records::new(Dialect {
+            delimiter,
+            line_break,
+        })
+    }
+
+    fn commas() -> Records {
+        records(b',', b'\n')
+    }
+
     #[test]
     fn lines_end_at_line_breaks_and_at_the_end() {
         assert_eq!(
-            list(Lines, b"a\r\n\nb"),
+            list(LF, b"a\r\n\nb"),
             ["line 1: a", "line 2: ", "line 3: b"]
         );
-        assert_eq!(list(Lines, b"\xef\xbb\xbfa\n"), ["line 1: a"]);
-        assert_eq!(list(Lines, b""), Vec::<String>::new());
+        assert_eq!(list(LF, b"\xef\xbb\xbfa\n"), ["line 1: a"]);
+        assert_eq!(list(LF, b""), Vec::<String>::new());
+        let cr = Lines { line_break: b'\r' };
+        assert_eq!(list(cr, b"a\r\rb"), ["line 1: a", "line 2: ", "line 3: b"]);
+    }
+
+    #[test]
+    fn utf16_is_read() {
+        assert_eq!(list(LF, b"\xff\xfea\0\n\0b\0"), ["line 1: a", "line 2: b"]);
+        assert_eq!(list(LF, b"\0a\0\n\0b"), ["line 1: a", "line 2: b"]);
     }
 
     #[test]
     fn records_may_hold_line_breaks_in_quotes() {
         assert_eq!(
-            list(
-                Records::new(b','),
-                b"a,\"b\nc\"\nd,e\"f\n\"g\"\"\n\",h\n\"\"\n"
-            ),
+            list(commas(), b"a,\"b\nc\"\nd,e\"f\n\"g\"\"\n\",h\n\"\"\n"),
             [
                 "line 1: a,\"b\nc\"",
                 "line 3: d,e\"f",
@@ -309,28 +415,69 @@ mod tests {
             ]
         );
         assert_eq!(
-            list(Records::new(b';'), b"a;\"b;\nc\""),
+            list(records(b';', b'\n'), b"a;\"b;\nc\""),
             ["line 1: a;\"b;\nc\""]
+        );
+        assert_eq!(
+            list(records(b',', b'\r'), b"a,\"b\nc\"\rd,\"e\rf\"\rg"),
+            ["line 1: a,\"b\nc\"", "line 2: d,\"e\rf\"", "line 4: g"]
+        );
+        assert_eq!(
+            list(commas(), b"a,\"b\r\nc\"\r\nd\r\n"),
+            ["line 1: a,\"b\r\nc\"", "line 3: d"]
         );
     }
 
     #[test]
     fn an_entry_beyond_the_limit_costs_itself_alone() {
-        let long = vec![b'x'; usize::try_from(ENTRY_BYTES_MAX).unwrap() + 400_000];
+        let long = vec![b'x'; usize::try_from(LINE_BYTES_MAX).unwrap() + 400_000];
         let text = [b"a\n".as_slice(), &long, b"\nb\n"].concat();
         assert_eq!(
-            list(Lines, &text),
+            list(LF, &text),
             ["line 1: a", "line 2: skipped, entry too long", "line 3: b"]
         );
     }
 
     #[test]
-    fn a_quote_that_is_never_closed_costs_its_line_alone() {
+    fn an_unclosed_quote_costs_its_line_alone() {
+        let skipped = "line 1: skipped, malformed";
+        // Nothing closes it.
+        assert_eq!(list(commas(), b"a,\"b\nc,d\n"), [skipped, "line 2: c,d"]);
+        // It would close where another field opens.
+        assert_eq!(
+            list(commas(), b"a,\"b\nc,d\ne,\"f\"\n\"g\",h\n"),
+            [skipped, "line 2: c,d", "line 3: e,\"f\"", "line 4: \"g\",h"]
+        );
+        // Empty quoted fields look like doubled quotes.
+        assert_eq!(
+            list(commas(), b"a,\"b\nc,\"\"\ne,\"f\"\n"),
+            [skipped, "line 2: c,\"\"", "line 3: e,\"f\""]
+        );
+        // Two in a row; the last line.
+        assert_eq!(
+            list(commas(), b"a,\"b\nc,\"d\ne,f\ng,\"h"),
+            [
+                skipped,
+                "line 2: skipped, malformed",
+                "line 3: e,f",
+                "line 4: skipped, malformed"
+            ]
+        );
+        assert_eq!(
+            list(records(b',', b'\r'), b"a,\"b\rc,d\r"),
+            [skipped, "line 2: c,d"]
+        );
+        // Text behind a quote of the same line is part of the field.
+        assert_eq!(list(commas(), b"\"a\"b,c\n"), ["line 1: \"a\"b,c"]);
+    }
+
+    #[test]
+    fn an_unclosed_quote_costs_its_line_in_long_files_too() {
         let mut text = b"a,\"b\n".to_vec();
         for _ in 0..600_000 {
             text.extend_from_slice(b"c,d,e,f\n");
         }
-        let lines = list(Records::new(b','), &text);
+        let lines = list(commas(), &text);
         assert_eq!(lines[0], "line 1: skipped, malformed");
         assert_eq!(lines[1], "line 2: c,d,e,f");
         assert_eq!(lines.len(), 600_001);

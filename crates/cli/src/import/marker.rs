@@ -16,6 +16,9 @@ pub struct Marker {
     pub documents: u64,
     /// Entries left out among them.
     pub skipped: u64,
+    /// Those of them that held something, see `SkipReason::is_loss`.
+    #[serde(default)]
+    pub lost: u64,
     /// Whether the end of the input was reached.
     pub finished: bool,
 }

@@ -272,6 +272,12 @@ impl<S: Sink> Writer<'_, S> {
                 entries: next.entries,
                 documents: self.marker.documents + count,
                 skipped: self.marker.skipped + next.skipped.len() as u64,
+                lost: self.marker.lost
+                    + next
+                        .skipped
+                        .iter()
+                        .filter(|skip| skip.reason.is_loss())
+                        .count() as u64,
                 finished: false,
             };
             self.sink.write(next.batch, self.name, &marker)?;

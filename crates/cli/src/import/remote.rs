@@ -103,6 +103,7 @@ fn marker_fields(marker: &Marker, fields: &mut ObjectWriter<'_>) {
     fields.long("Entries", long(marker.entries));
     fields.long("Documents", long(marker.documents));
     fields.long("Skipped", long(marker.skipped));
+    fields.long("Lost", long(marker.lost));
     fields.bool("Finished", marker.finished);
 }
 
@@ -116,6 +117,7 @@ mod tests {
             entries: 10,
             documents: 8,
             skipped: 2,
+            lost: 1,
             finished: true,
         };
         let mut text = Vec::new();

@@ -72,6 +72,15 @@ impl SkipReason {
     }
 }
 
+impl SkipReason {
+    /// Whether the entry held something that the database now lacks. Blank lines, empty files and
+    /// the notes that come with albums do not.
+    #[must_use]
+    pub fn is_loss(&self) -> bool {
+        !matches!(self, Self::Empty | Self::NotXmcd)
+    }
+}
+
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

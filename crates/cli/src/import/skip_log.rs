@@ -17,6 +17,7 @@ pub const SHOWN_MAX: usize = 10;
 pub struct SkipLog {
     by_kind: BTreeMap<&'static str, u64>,
     first: Vec<Skipped>,
+    first_loss: Option<Skipped>,
     file: Option<(PathBuf, BufWriter<File>)>,
     file_error: Option<std::io::Error>,
 }
@@ -48,6 +49,9 @@ impl SkipLog {
         {
             self.file_error.get_or_insert(error);
         }
+        if self.first_loss.is_none() && skipped.reason.is_loss() {
+            self.first_loss = Some(skipped.clone());
+        }
         if self.first.len() < SHOWN_MAX {
             self.first.push(skipped);
         }
@@ -69,6 +73,12 @@ impl SkipLog {
     #[must_use]
     pub fn first(&self) -> &[Skipped] {
         &self.first
+    }
+
+    /// The first that held something.
+    #[must_use]
+    pub fn first_loss(&self) -> Option<&Skipped> {
+        self.first_loss.as_ref()
     }
 
     /// Completes the file.

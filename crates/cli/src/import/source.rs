@@ -19,7 +19,7 @@ use super::archive::{ByteSource, SourceError, TarItem, TarReader, looks_like_tar
 use super::chunk::{Chunk, Filled, Skipped};
 use super::skip::SkipReason;
 
-/// Longest entry taken into memory. Albums have about 1 kB; this leaves room for anything real.
+/// Longest entry of an archive. Albums have about 1 kB; this leaves room for anything real.
 pub const ENTRY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Bytes looked at to tell a tar archive, and read at a time from single files.
 const PEEK_BYTES: usize = 512;
@@ -185,9 +185,16 @@ enum Content {
 }
 
 /// A stream with the bytes that were looked at put back.
-struct Prefixed {
+pub(super) struct Prefixed {
     head: Cursor<Vec<u8>>,
     rest: Box<dyn ByteSource>,
+}
+
+impl Prefixed {
+    pub(super) fn new(head: Vec<u8>, rest: Box<dyn ByteSource>) -> Self {
+        let head = Cursor::new(head);
+        Self { head, rest }
+    }
 }
 
 impl ByteSource for Prefixed {

@@ -160,6 +160,7 @@ fn documents_with_metadata_keep_their_place_in_the_order() {
         entries: 4,
         documents: 4,
         skipped: 0,
+        lost: 0,
         finished: false,
     };
     sink.write(batch, "x", &marker).unwrap();

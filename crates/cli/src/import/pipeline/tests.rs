@@ -97,6 +97,7 @@ fn whole(bytes: Vec<u8>) -> Memory {
         entries: ALBUMS + 1,
         documents: ALBUMS,
         skipped: 1,
+        lost: 0,
         finished: true,
     };
     assert_eq!(outcome.marker, expected);
