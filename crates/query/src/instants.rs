@@ -1,14 +1,15 @@
 //! Points in time inside JSON: rows and keys that differ only in how a time is written are one.
 //!
-//! Called by `groups` for the identity of a group and by `execute::rows` for that of a distinct
-//! row. What is shown keeps the text of the first document.
+//! Called by `groups` and by static indexes with a reduce for the identity of a group, and by
+//! `execute::rows` for that of a distinct row. What is shown keeps the text of the first document.
 
 use std::borrow::Cow;
 
 use jackdaw_base::time;
 
 /// `json`, which is valid, with every text that is a point in time in its one spelling.
-pub(crate) fn with_canonical_times(json: &[u8]) -> Cow<'_, [u8]> {
+#[must_use]
+pub fn with_canonical_times(json: &[u8]) -> Cow<'_, [u8]> {
     let mut out: Option<Vec<u8>> = None;
     // What is in `out` already.
     let mut copied = 0;

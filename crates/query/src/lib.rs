@@ -55,6 +55,7 @@ pub use fields::{FieldKind, FieldPath, IndexField, Leaf, add_terms, add_vectors,
 pub use follow::{FollowQuery, Follower};
 pub use groups::{GroupsAccess, KeptGroups};
 pub use highlight::Highlightings;
+pub use instants::with_canonical_times;
 pub use intersect::Intersection;
 pub use nearest::NearTest;
 pub use parameters::Parameters;

@@ -117,6 +117,58 @@ fn static_indexes_of_both_languages_know_values_as_automatic_ones_do() {
 }
 
 #[test]
+fn a_reduce_groups_instants_whatever_their_spelling() {
+    let database = open(&SimVfs::new(4));
+    for (id, body) in &TIMES {
+        store(&database, id, "Times", body);
+    }
+    let reduce = r#","Reduce":"from r in results group r by r.T into g select new { T = g.Key, N = g.Sum(x => x.N) }""#;
+    put_index(
+        &database,
+        "C",
+        "from t in docs.Times select new { t.T, N = 1 }",
+        reduce,
+    );
+    let reduce = r#","Reduce":"groupBy(r => ({ T: r.T })).aggregate(g => ({ T: g.key.T, N: g.values.reduce((n, v) => n + v.N, 0) }))""#;
+    put_index(
+        &database,
+        "J",
+        "map('Times', t => ({ T: t.T, N: 1 }))",
+        reduce,
+    );
+    let group = |index: &str, database: &Database| {
+        let found = rows(
+            database,
+            &format!("from index '{index}' where T = '2024-05-01T08:00:00Z' select T, N"),
+        );
+        let found: Vec<String> = found
+            .iter()
+            .map(|row| {
+                let row = json(row);
+                let row = row.root();
+                format!(
+                    "{} {}",
+                    row.get("T").unwrap().to_json(),
+                    row.get("N").unwrap().to_json()
+                )
+            })
+            .collect();
+        found
+    };
+    for index in ["C", "J"] {
+        store(&database, "t/b", "Times", TIMES[0].1);
+        assert_eq!(
+            group(index, &database),
+            [r#""2024-05-01T08:00:00.0000000Z" 3"#],
+            "{index}"
+        );
+        store(&database, "t/b", "Times", r#"{"T":"abc"}"#);
+        assert_eq!(group(index, &database).len(), 1, "{index}");
+        assert!(group(index, &database)[0].ends_with(" 2"), "{index}");
+    }
+}
+
+#[test]
 fn an_update_by_lengths_changes_what_it_names() {
     let database = open(&SimVfs::new(2));
     store(&database, "l/1", "Lists", r#"{"L":[1,2],"N":"ab"}"#);

@@ -8,13 +8,14 @@
 //! Invariants:
 //! - Kept results of a run are those of the places in it; a group without runs has none.
 //! - A group without places is gone.
+//! - Points in time are one key in all spellings; a reduce sees the spelling of the first place.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use jackdaw_base::varint;
-use jackdaw_document::{Document, DocumentBuf, Value, write_array};
-use jackdaw_query::DocumentNumber;
+use jackdaw_base::{time, varint};
+use jackdaw_document::{Document, DocumentBuf, Limits, Value, write_array, write_object};
+use jackdaw_query::{DocumentNumber, with_canonical_times};
 use jackdaw_script::index::{IndexHost, IndexMachine, ReduceProgram, RunError};
 use jackdaw_storage::WriteTransaction;
 
@@ -158,7 +159,7 @@ impl Groups {
                 list.value(values.get(name).unwrap_or(Value::Null));
             }
         });
-        let hash = hash_of(&json);
+        let hash = hash_of(&with_canonical_times(&json));
         let mut numbers = transaction.tree_mut(GROUP_NUMBERS)?;
         if let Some(bytes) = numbers.get(&hash)? {
             return Ok(last_number(bytes)?);
@@ -399,6 +400,13 @@ fn reduce_runs(transaction: &WriteTransaction, group: u64, reducing: &mut Reduci
 }
 
 fn run_reduce(values: &[Value<'_>], reducing: &mut Reducing<'_>) -> Reduced {
+    let respelled = respelled(values, reducing.program.group_by());
+    let values: Vec<Value<'_>> = values
+        .iter()
+        .zip(&respelled)
+        .map(|(value, respelled)| respelled.as_ref().map_or(*value, DocumentBuf::root))
+        .collect();
+    let values = values.as_slice();
     match reducing
         .machine
         .reduce(reducing.program, values, reducing.host)
@@ -409,6 +417,38 @@ fn run_reduce(values: &[Value<'_>], reducing: &mut Reducing<'_>) -> Reduced {
             "Failed to execute reduce function. Exception: {error}"
         ))),
     }
+}
+
+/// For each value of a group: a copy with the keys of the first, where it spells a point in time
+/// in another way.
+fn respelled(values: &[Value<'_>], group_by: &[String]) -> Vec<Option<DocumentBuf>> {
+    let time_of = |value: Value<'_>, name: &str| value.get(name)?.as_str().map(str::to_owned);
+    let Some(first) = values.first() else {
+        return Vec::new();
+    };
+    let keys: Vec<(&str, String)> = group_by
+        .iter()
+        .filter_map(|name| Some((name.as_str(), time_of(*first, name)?)))
+        .filter(|(_, text)| time::instant(text).is_some())
+        .collect();
+    let respell = |value: &Value<'_>| {
+        let differs = |(name, text): &(&str, String)| {
+            let own = value.get(name).and_then(|own| own.as_str());
+            own.is_some_and(|own| own != text)
+        };
+        let object = value.as_object().filter(|_| keys.iter().any(differs))?;
+        let mut json = Vec::new();
+        write_object(&mut json, |copy| {
+            for (name, member) in object.iter() {
+                match keys.iter().find(|(key, _)| *key == name) {
+                    Some((_, text)) => copy.string(name, text),
+                    None => copy.value(name, member),
+                }
+            }
+        });
+        DocumentBuf::from_json(&json, &Limits::default()).ok()
+    };
+    values.iter().map(respell).collect()
 }
 
 #[cfg(test)]

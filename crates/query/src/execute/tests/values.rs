@@ -4,6 +4,9 @@
 
 use jackdaw_sim::Rng;
 
+use crate::execute::ExecuteOptions;
+use crate::follow::{FollowQuery, Follower};
+use crate::source::StoredDocument;
 use crate::test_source::{TestDatabase, TestIndex, TestResult, TestSource, bound, run};
 
 /// Runs a query in every way; all must agree.
@@ -53,7 +56,30 @@ fn values_of(result: &TestResult) -> Vec<String> {
 }
 
 fn ids(documents: &[(&str, &str)], condition: &str) -> Vec<String> {
-    ask(documents, &format!("from Docs {condition}")).ids()
+    let text = format!("from Docs {condition}");
+    let found = ask(documents, &text).ids();
+    if !text.contains("order by") {
+        assert_eq!(followed(documents, &text), found, "subscription to {text}");
+    }
+    found
+}
+
+/// What a subscription sends.
+fn followed(documents: &[(&str, &str)], text: &str) -> Vec<String> {
+    let mut database = TestDatabase::default();
+    for (id, body) in documents {
+        database.put(id, "Docs", body);
+    }
+    let query = FollowQuery::parse(text).unwrap();
+    let mut follower = Follower::new(&query);
+    let source = TestSource::without_index(&database);
+    let options = ExecuteOptions::default();
+    let mut passes = |document: &StoredDocument<'_>| {
+        let row = follower.row(document, &source, &options);
+        row.unwrap().is_some()
+    };
+    let passing = database.all().filter(|document| passes(document));
+    passing.map(|document| document.id.to_owned()).collect()
 }
 
 const TIMES: [(&str, &str); 12] = [
