@@ -468,9 +468,20 @@ pub(crate) fn number_text(value: Value<'_>) -> String {
         Some(Number::Long(long)) if long != 0 => long.to_string(),
         Some(number) => match number.to_f64() {
             whole if whole.fract() == 0.0 && whole.abs() < WHOLE_MAX => format!("{whole:.0}"),
-            broken => Value::Double(broken).to_json(),
+            broken => with_two_digits(Value::Double(broken).to_json()),
         },
         None => value.to_json(),
+    }
+}
+
+/// A number with the exponent as clients write it: 1E-05, 1E+20.
+fn with_two_digits(text: String) -> String {
+    let Some((digits, exponent)) = text.split_once(['e', 'E']) else {
+        return text;
+    };
+    match exponent.strip_prefix('-') {
+        Some(exponent) => format!("{digits}E-{exponent:0>2}"),
+        None => format!("{digits}E+{:0>2}", exponent.trim_start_matches('+')),
     }
 }
 

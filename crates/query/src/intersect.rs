@@ -5,7 +5,8 @@
 //!
 //! Invariants:
 //! - Without entries of their own (automatic indexes, results of a reduce) it is a plain `and`.
-//! - What is found is all entries of such documents that satisfy one of the conditions.
+//! - What is found is all entries of such documents that satisfy one of the conditions; below a
+//!   `not` all entries of such documents, so that its complement is the other documents.
 
 use std::collections::BTreeMap;
 
@@ -67,15 +68,31 @@ pub(crate) fn has_intersection(predicate: &Predicate) -> bool {
     }
 }
 
+/// Which entries of the documents found count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Conditions,
+    Documents,
+}
+
 /// Finds what the intersections in a condition look for.
 pub(crate) fn resolve<S: Source>(
     predicate: Predicate,
     source: &S,
     options: &ExecuteOptions<'_>,
 ) -> Result<Predicate, QueryError> {
+    resolve_of(Of::Conditions, predicate, source, options)
+}
+
+fn resolve_of<S: Source>(
+    of: Of,
+    predicate: Predicate,
+    source: &S,
+    options: &ExecuteOptions<'_>,
+) -> Result<Predicate, QueryError> {
     let all = |list: Vec<Predicate>| -> Result<Vec<Predicate>, QueryError> {
         list.into_iter()
-            .map(|part| resolve(part, source, options))
+            .map(|part| resolve_of(of, part, source, options))
             .collect()
     };
     Ok(match predicate {
@@ -87,7 +104,7 @@ pub(crate) fn resolve<S: Source>(
                         || "find documents whose entries meet all conditions".into(),
                         "entries",
                         |found: &EntrySet| Some(found.len()),
-                        || find(&parts, &index, source, options),
+                        || find(of, &parts, &index, source, options),
                     )?;
                     let found = Some(found);
                     Predicate::Intersection(Box::new(Intersection { parts, found }))
@@ -103,15 +120,16 @@ pub(crate) fn resolve<S: Source>(
         Predicate::Or(list) => all(list)?
             .into_iter()
             .fold(Predicate::Nothing, Predicate::or),
-        Predicate::Not(inner) => resolve(*inner, source, options)?.negated(),
+        Predicate::Not(inner) => resolve_of(Of::Documents, *inner, source, options)?.negated(),
         Predicate::Boost(inner, factor) => {
-            Predicate::Boost(Box::new(resolve(*inner, source, options)?), factor)
+            Predicate::Boost(Box::new(resolve_of(of, *inner, source, options)?), factor)
         }
         other => other,
     })
 }
 
 fn find<S: Source>(
+    of: Of,
     parts: &[Predicate],
     index: &IndexAccess<'_, S::Pages>,
     source: &S,
@@ -157,11 +175,17 @@ fn find<S: Source>(
         }
         documents = Some(owners);
     }
-    let mut entries: Vec<EntryId> = documents
-        .into_iter()
-        .flatten()
-        .flat_map(|(_, of)| of)
-        .collect();
+    let mut entries: Vec<EntryId> = Vec::new();
+    for (number, mut found) in documents.into_iter().flatten() {
+        match of {
+            Of::Conditions => entries.append(&mut found),
+            Of::Documents => entries.extend(
+                source
+                    .entries_of(DocumentNumber(number))
+                    .map_err(QueryError::Source)?,
+            ),
+        }
+    }
     entries.sort_unstable();
     entries.dedup();
     Ok(EntrySet::from_ascending(entries))

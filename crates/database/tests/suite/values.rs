@@ -231,6 +231,14 @@ fn an_intersection_finds_documents_by_several_of_their_entries() {
             ),
             ("intersect(K = '3', Q > 6)", &["i/3"]),
             ("intersect(id() = 'i/1', P = 'p2')", &["i/1"]),
+            (
+                "true and not intersect(P = 'p1', P = 'p2')",
+                &["i/2", "i/4"],
+            ),
+            (
+                "P = 'p2' and not intersect(P = 'p1', P = 'p3')",
+                &["i/1", "i/4"],
+            ),
             ("boost(intersect(P = 'p1', P = 'p3'), 2)", &["i/3"]),
         ] {
             let found = ids(
