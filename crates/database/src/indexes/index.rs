@@ -304,6 +304,11 @@ impl Index {
         hub.wake();
     }
 
+    /// Marks its directory, before its definition is removed.
+    pub(super) fn mark_deleted(&self) {
+        self.directory.mark_deleted();
+    }
+
     pub(super) fn delete_on_close(&self) {
         self.directory.delete_on_close();
     }
