@@ -1,13 +1,12 @@
 //! What a database is asked about its indexes: numbers, definitions, settings, errors, terms.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use jackdaw_search::{Direction, IndexReader, StoredTerm, TermKind};
 
 use crate::changes::{IndexNews, Listener};
 use crate::database::Database;
-use crate::error::{DatabaseError, OpenError, ReadError};
+use crate::error::{DatabaseError, ReadError};
 use crate::indexes::{
     DefinitionError, IndexDefinition, IndexInfo, IndexState, IndexStatus, IndexingError, LockMode,
     Priority, PutIndexError, StaticDefinition, has_array,
@@ -224,15 +223,6 @@ impl Database {
             }
         }
         Ok(Some(terms))
-    }
-
-    /// Directories of indexes that have no definition, in the order of their paths. They are left
-    /// alone.
-    ///
-    /// # Errors
-    /// The directory could not be listed.
-    pub fn unknown_index_directories(&self) -> Result<Vec<PathBuf>, OpenError> {
-        self.indexes.unknown_directories()
     }
 
     /// Waits until all indexes have taken in what is durable now; false when that took longer

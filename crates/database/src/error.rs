@@ -343,18 +343,6 @@ pub enum OpenError {
         .0.display()
     )]
     HalfRestored(std::path::PathBuf),
-    /// The catalog knows a database whose documents are not there.
-    #[error(
-        "the documents of the database '{name}' are missing: {} is not there or empty; mount the \
-         disk or restore the directory that holds them, or delete the database",
-        path.display()
-    )]
-    DocumentsMissing {
-        /// The database.
-        name: String,
-        /// Where its documents should be.
-        path: std::path::PathBuf,
-    },
     /// A thread could not be started.
     #[error("{0}")]
     Thread(String),
@@ -368,21 +356,6 @@ pub enum OpenError {
         /// The system's answer.
         source: std::sync::Arc<std::io::Error>,
     },
-}
-
-impl OpenError {
-    #[cold]
-    pub(crate) fn io(
-        what: &'static str,
-        path: &std::path::Path,
-        source: std::io::Error,
-    ) -> OpenError {
-        OpenError::Io {
-            what,
-            path: path.to_owned(),
-            source: std::sync::Arc::new(source),
-        }
-    }
 }
 
 impl From<StorageError> for OpenError {
@@ -401,20 +374,6 @@ pub enum SetError {
     /// There is no database of that name.
     #[error("there is no database named '{0}'")]
     Missing(String),
-    /// The directory to adopt or remove belongs to a database.
-    #[error("{} holds the database '{name}': delete the database instead", path.display())]
-    Known {
-        /// The directory.
-        path: std::path::PathBuf,
-        /// The database in it.
-        name: String,
-    },
-    /// The directory to adopt or remove is not there.
-    #[error("there is no directory {}: list the unknown ones first", path.display())]
-    NoDirectory {
-        /// The directory.
-        path: std::path::PathBuf,
-    },
     /// The name cannot be one.
     #[error("the database name '{name}' cannot be used: {why}")]
     InvalidName {

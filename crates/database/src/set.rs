@@ -4,13 +4,9 @@
 //! one database. Databases are opened when they are first asked for.
 //!
 //! Invariants:
-//! - A database exists when the catalog says so. A directory that the catalog does not know is
-//!   removed when the set is opened if it is marked as unfinished (see `directory`); any other may
-//!   hold data and is left alone until a user adopts or removes it.
-//! - Numbers are never used twice, so a name that is deleted and created again gets a new place,
-//!   and a number whose directory is there already is skipped.
-//! - The documents of a database that the catalog knows are never created: when they are missing,
-//!   opening it fails.
+//! - A database exists when the catalog says so. Directories it does not know are left over from
+//!   an interrupted creation or deletion, and removed when the set is opened.
+//! - Numbers are never used twice, so a name that is deleted and created again gets a new place.
 //!
 //! Threads: any. Creating and deleting wait for the disk.
 
@@ -25,7 +21,6 @@ use jackdaw_storage::{
 
 use crate::backup::is_half_restored;
 use crate::database::{DOCUMENTS_DIRECTORY, Database, DatabaseOptions};
-use crate::directory;
 use crate::error::{OpenError, ReadError, SetError, WriteError};
 use crate::names::check_database;
 
@@ -124,31 +119,41 @@ impl DatabaseSet {
             known: RwLock::new(known),
             changing: Mutex::new(()),
         };
-        set.complete_interrupted()?;
+        set.remove_unknown_directories()?;
         Ok(set)
     }
 
-    fn complete_interrupted(&self) -> Result<(), OpenError> {
-        let path = self.databases_directory();
-        let io = |source| OpenError::io("opening", &path, source);
-        self.vfs.create_directory(&path).map_err(io)?;
-        let unknown = directory::complete_interrupted(&*self.vfs, &path, &self.known_names());
-        for path in unknown.map_err(io)? {
-            let path = path.display();
-            tracing::warn!(
-                %path,
-                "the catalog does not know this directory: it is left alone; `jackdaw databases` \
-                 lists, adopts and removes such directories"
-            );
+    fn remove_unknown_directories(&self) -> Result<(), OpenError> {
+        let path = self.directory.join(DATABASES_DIRECTORY);
+        let io = |what, path: &Path, source: std::io::Error| OpenError::Io {
+            what,
+            path: path.to_owned(),
+            source: Arc::new(source),
+        };
+        self.vfs
+            .create_directory(&path)
+            .map_err(|error| io("creation", &path, error))?;
+        let numbers: HashSet<String> = {
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            known
+                .values()
+                .map(|known| known.number.to_string())
+                .collect()
+        };
+        let entries = self
+            .vfs
+            .list(&path)
+            .map_err(|error| io("listing", &path, error))?;
+        for entry in entries {
+            let is_ours = entry.name.parse::<u64>().is_ok();
+            if entry.is_directory && is_ours && !numbers.contains(&entry.name) {
+                let path = path.join(&entry.name);
+                self.vfs
+                    .remove_directory(&path)
+                    .map_err(|error| io("removal", &path, error))?;
+            }
         }
         Ok(())
-    }
-
-    /// Names of the directories of all databases.
-    fn known_names(&self) -> HashSet<String> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let numbers = known.values().map(|known| known.number.to_string());
-        numbers.collect()
     }
 
     pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
@@ -259,26 +264,14 @@ impl DatabaseSet {
     }
 
     fn open_database(&self, number: u64, name: &str) -> Result<Database, OpenError> {
-        let mut options = self.options;
-        options.documents.create = false;
-        let path = self.database_directory(number);
-        directory::unmark(&*self.vfs, &path)
-            .map_err(|source| OpenError::io("opening", &path, source))?;
-        match Database::open(Arc::clone(&self.vfs), &path, name, &options) {
-            Err(OpenError::Environment(StorageOpenError::Missing { path })) => {
-                let name = name.to_owned();
-                Err(OpenError::DocumentsMissing { name, path })
-            }
-            opened => opened,
-        }
-    }
-
-    fn databases_directory(&self) -> PathBuf {
-        self.directory.join(DATABASES_DIRECTORY)
+        let vfs = Arc::clone(&self.vfs);
+        Database::open(vfs, &self.database_directory(number), name, &self.options)
     }
 
     fn database_directory(&self, number: u64) -> PathBuf {
-        self.databases_directory().join(number.to_string())
+        self.directory
+            .join(DATABASES_DIRECTORY)
+            .join(number.to_string())
     }
 
     /// Creates a database. `record` is a text of the caller's, kept as it is.
@@ -291,33 +284,8 @@ impl DatabaseSet {
         if let Some(known) = self.find(name) {
             return Err(SetError::Exists(known.name.clone()));
         }
-        let number = self.free_number()?;
-        let path = self.database_directory(number);
-        let io = |source| OpenError::io("creation", &path, source);
-        directory::mark(&*self.vfs, &path).map_err(io)?;
-        let vfs = Arc::clone(&self.vfs);
-        let database = Arc::new(Database::open(vfs, &path, name, &self.options)?);
-        let known = self.enter(number, name, record)?;
-        directory::unmark(&*self.vfs, &path).map_err(io)?;
-        *lock(&known.slot) = Slot::Open(Arc::clone(&database));
-        drop(changing);
-        Ok(database)
-    }
-
-    /// A new number, whose directory is not there.
-    fn free_number(&self) -> Result<u64, SetError> {
-        loop {
-            let number = self.run(|catalog| next_counter(catalog, LAST_NUMBER_KEY))?;
-            let path = self.database_directory(number);
-            let exists = self.vfs.exists(&path);
-            if !exists.map_err(|source| OpenError::io("creation", &path, source))? {
-                return Ok(number);
-            }
-        }
-    }
-
-    /// Enters a database into the catalog. The caller holds `changing`.
-    fn enter(&self, number: u64, name: &str, record: &str) -> Result<Arc<Known>, SetError> {
+        let number = self.run(next_number)?;
+        let database = Arc::new(self.open_database(number, name)?);
         let mut entry = DatabaseEntry {
             name: name.to_owned(),
             index: 0,
@@ -325,75 +293,16 @@ impl DatabaseSet {
         };
         let stored = entry.clone();
         entry.index = self.run(move |catalog| store_entry(catalog, number, stored))?;
-        let known = Arc::new(Known {
+        let known = Known {
             number,
             name: name.to_owned(),
             entry: Mutex::new(entry),
-            slot: Mutex::new(Slot::Closed),
-        });
+            slot: Mutex::new(Slot::Open(Arc::clone(&database))),
+        };
         let mut all = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        all.insert(name.to_ascii_lowercase(), Arc::clone(&known));
-        Ok(known)
-    }
-
-    /// Directories of databases that the catalog does not know, in the order of their paths.
-    ///
-    /// # Errors
-    /// The directory could not be listed.
-    pub fn unknown_directories(&self) -> Result<Vec<PathBuf>, OpenError> {
-        let _changing = lock(&self.changing);
-        let path = self.databases_directory();
-        let unknown = directory::unknown_in(&*self.vfs, &path, &self.known_names());
-        unknown.map_err(|source| OpenError::io("listing", &path, source))
-    }
-
-    /// Makes the directory `databases/<number>`, which the catalog does not know, the database
-    /// `name`. Its files stay where they are. `record` is as in [`DatabaseSet::create`].
-    ///
-    /// # Errors
-    /// See [`SetError`]; the directory is left as it was, and unknown, then.
-    pub fn adopt(&self, number: u64, name: &str, record: &str) -> Result<Arc<Database>, SetError> {
-        check_database(name)?;
-        let _changing = lock(&self.changing);
-        if let Some(known) = self.find(name) {
-            return Err(SetError::Exists(known.name.clone()));
-        }
-        self.check_unknown(number)?;
-        let database = Arc::new(self.open_database(number, name)?);
-        let known = self.enter(number, name, record)?;
-        *lock(&known.slot) = Slot::Open(Arc::clone(&database));
+        all.insert(name.to_ascii_lowercase(), Arc::new(known));
+        drop(changing);
         Ok(database)
-    }
-
-    /// Removes the directory `databases/<number>`, which the catalog does not know, with all that
-    /// it holds.
-    ///
-    /// # Errors
-    /// See [`SetError`].
-    pub fn remove_unknown(&self, number: u64) -> Result<(), SetError> {
-        let _changing = lock(&self.changing);
-        self.check_unknown(number)?;
-        let path = self.database_directory(number);
-        let io = |source| OpenError::io("removal", &path, source);
-        directory::mark(&*self.vfs, &path).map_err(io)?;
-        directory::remove(&*self.vfs, &path).map_err(io)?;
-        Ok(())
-    }
-
-    fn check_unknown(&self, number: u64) -> Result<(), SetError> {
-        let name = number.to_string();
-        if let Some((_, known)) = self.numbered().into_iter().find(|(own, _)| *own == number) {
-            let path = self.database_directory(number);
-            return Err(SetError::Known { path, name: known });
-        }
-        let path = self.databases_directory();
-        let unknown = directory::unknown_in(&*self.vfs, &path, &HashSet::new())
-            .map_err(|source| OpenError::io("listing", &path, source))?;
-        let path = path.join(name);
-        match unknown.contains(&path) {
-            true => Ok(()),
-            false => Err(SetError::NoDirectory { path }),
-        }
     }
 
     /// Makes a new record of a database from the present one; gives its new index. Two who change
@@ -469,17 +378,10 @@ impl DatabaseSet {
         };
         let folded = name.to_ascii_lowercase();
         let key = folded.clone();
-        let path = self.database_directory(known.number);
-        directory::mark_deleted(&*self.vfs, &path);
-        let deleted = self.run(move |catalog| {
+        self.run(move |catalog| {
             catalog.tree_mut(ENTRIES)?.delete(key.as_bytes())?;
             next_counter(catalog, LAST_INDEX_KEY)
-        });
-        if let Err(error) = deleted {
-            // The next opening removes the mark when this fails.
-            drop(directory::unmark(&*self.vfs, &path));
-            return Err(error.into());
-        }
+        })?;
         {
             let mut all = self.known.write().unwrap_or_else(PoisonError::into_inner);
             all.remove(&folded);
@@ -487,7 +389,14 @@ impl DatabaseSet {
         let slot = std::mem::replace(&mut *lock(&known.slot), Slot::Deleted);
         match slot {
             Slot::Open(database) => database.delete_on_close(),
-            Slot::Closed | Slot::Deleted => directory::remove_or_warn(&*self.vfs, &path),
+            Slot::Closed | Slot::Deleted => {
+                let path = self.database_directory(known.number);
+                if let Err(error) = self.vfs.remove_directory(&path) {
+                    // The next opening of the set removes what it does not know.
+                    let path = path.display();
+                    tracing::warn!(%path, %error, "a deleted database stays on disk");
+                }
+            }
         }
         Ok(true)
     }
@@ -502,6 +411,10 @@ impl DatabaseSet {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn next_number(catalog: &mut WriteTransaction) -> Result<u64, WriteError> {
+    next_counter(catalog, LAST_NUMBER_KEY)
 }
 
 fn next_counter(catalog: &mut WriteTransaction, key: &[u8]) -> Result<u64, WriteError> {

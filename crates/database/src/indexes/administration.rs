@@ -153,9 +153,6 @@ impl IndexSet {
         let renamed = IndexDefinition::Static(Box::new(renamed));
         let (key, bytes) = (replacement.number.to_be_bytes(), renamed.encode());
         let old_key = replaced.as_ref().map(|index| index.number.to_be_bytes());
-        if let Some(replaced) = &replaced {
-            replaced.mark_deleted();
-        }
         self.documents
             .write(move |transaction| -> Result<(), WriteError> {
                 let mut definitions = transaction.tree_mut(INDEXES)?;

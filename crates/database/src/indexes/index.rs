@@ -304,11 +304,6 @@ impl Index {
         hub.wake();
     }
 
-    /// Marks its directory, before its definition is removed.
-    pub(super) fn mark_deleted(&self) {
-        self.directory.mark_deleted();
-    }
-
     pub(super) fn delete_on_close(&self) {
         self.directory.delete_on_close();
     }

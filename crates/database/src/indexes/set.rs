@@ -2,10 +2,9 @@
 //! What is asked of those that somebody defined is in `administration`.
 //!
 //! Invariants:
-//! - An index exists when the documents' environment has its definition. A directory without one
-//!   is removed when the database is opened if it is marked as unfinished (see `directory`); any
-//!   other is left alone.
-//! - Numbers of indexes are never used twice, and one whose directory is there already is skipped.
+//! - An index exists when the documents' environment has its definition; directories without one
+//!   are left over and removed when the database is opened.
+//! - Numbers of indexes are never used twice.
 //! - Every worker has ended when the set is dropped.
 
 use std::collections::HashSet;
@@ -26,7 +25,6 @@ use super::statics::{REPLACEMENT_PREFIX, SourceType};
 use super::worker::Worker;
 use crate::changes::Target;
 use crate::database::Core;
-use crate::directory;
 use crate::error::{DatabaseError, OpenError, ReadError, WriteError};
 use crate::snapshot::Snapshot;
 use crate::store::trees::{INDEXES, SETTINGS};
@@ -77,7 +75,7 @@ impl Indexes {
             directory,
             options,
         };
-        set.complete_interrupted(&definitions)?;
+        set.remove_unknown_directories(&definitions)?;
         let indexes = Indexes(Arc::new(set));
         for (number, definition) in definitions {
             indexes.0.start(number, definition)?;
@@ -92,35 +90,26 @@ impl Indexes {
 }
 
 impl IndexSet {
-    fn complete_interrupted(&self, known: &[(u32, IndexDefinition)]) -> Result<(), OpenError> {
-        let known = known.iter().map(|(number, _)| number.to_string()).collect();
-        let vfs = &*self.core.vfs;
-        let io = |source| OpenError::io("opening", &self.directory, source);
+    fn remove_unknown_directories(
+        &self,
+        known: &[(u32, IndexDefinition)],
+    ) -> Result<(), OpenError> {
+        let known: HashSet<String> = known.iter().map(|(number, _)| number.to_string()).collect();
+        let vfs = &self.core.vfs;
+        let io = |source| OpenError::Io {
+            what: "removal of old indexes",
+            path: self.directory.clone(),
+            source: Arc::new(source),
+        };
         vfs.create_directory(&self.directory).map_err(io)?;
-        let unknown = directory::complete_interrupted(vfs, &self.directory, &known);
-        for path in unknown.map_err(io)? {
-            let path = path.display();
-            tracing::warn!(%path, "no index is defined for this directory: it is left alone");
+        for entry in vfs.list(&self.directory).map_err(io)? {
+            let is_ours = entry.is_directory && entry.name.parse::<u32>().is_ok();
+            if is_ours && !known.contains(&entry.name) {
+                vfs.remove_directory(&self.directory.join(&entry.name))
+                    .map_err(io)?;
+            }
         }
         Ok(())
-    }
-
-    /// Directories of indexes that have no definition.
-    pub(crate) fn unknown_directories(&self) -> Result<Vec<PathBuf>, OpenError> {
-        let _changing = self.changing();
-        let all = self.all();
-        let known = all.iter().map(|index| index.number.to_string()).collect();
-        let unknown = directory::unknown_in(&*self.core.vfs, &self.directory, &known);
-        unknown.map_err(|source| OpenError::io("listing", &self.directory, source))
-    }
-
-    /// Numbers that are taken by a directory, whatever it holds.
-    fn taken_numbers(&self) -> Result<HashSet<u32>, OpenError> {
-        let entries = self.core.vfs.list(&self.directory);
-        let entries =
-            entries.map_err(|source| OpenError::io("listing", &self.directory, source))?;
-        let numbers = entries.iter().filter_map(|entry| entry.name.parse().ok());
-        Ok(numbers.collect())
     }
 
     /// Opens an index and starts its worker.
@@ -233,10 +222,9 @@ impl IndexSet {
         definition: IndexDefinition,
     ) -> Result<Arc<Index>, DatabaseError> {
         let stored = definition.clone();
-        let taken = self.taken_numbers()?;
         let number = self
             .documents
-            .write(move |transaction| store_definition(transaction, &stored, &taken))
+            .write(move |transaction| store_definition(transaction, &stored))
             .map_err(WriteError::from)?;
         let index = self.start(number, definition)?;
         index.tell(&self.core.hub, "IndexAdded");
@@ -310,7 +298,6 @@ impl IndexSet {
     /// Removes an index; its files go when its worker and its last query have ended.
     pub(super) fn remove(&self, index: &Arc<Index>) -> Result<(), DatabaseError> {
         let key = index.number.to_be_bytes();
-        index.mark_deleted();
         self.documents
             .write(move |transaction| -> Result<(), WriteError> {
                 transaction.tree_mut(INDEXES)?.delete(&key)?;
@@ -411,7 +398,6 @@ impl Drop for Indexes {
 fn store_definition(
     transaction: &mut WriteTransaction,
     definition: &IndexDefinition,
-    taken: &HashSet<u32>,
 ) -> Result<u32, WriteError> {
     let mut settings = transaction.tree_mut(SETTINGS)?;
     let last = match settings.get(LAST_NUMBER_KEY)? {
@@ -421,10 +407,7 @@ fn store_definition(
             u32::from_le_bytes(bytes.try_into().map_err(damaged)?)
         }
     };
-    let mut number = last + 1;
-    while taken.contains(&number) {
-        number += 1;
-    }
+    let number = last + 1;
     settings.put(LAST_NUMBER_KEY, &number.to_le_bytes())?;
     let bytes = definition.encode();
     transaction

@@ -1,8 +1,7 @@
 //! Tests of databases from outside, all on the simulated disk, in one binary.
 //!
 //! `model` compares with plain maps over random changes, reopening and power loss; `documents`
-//! proves single facts about changes and listings; `sets` about databases as a whole, `unknown_directories` about
-//! directories that the catalog does not know or misses; `imports`
+//! proves single facts about changes and listings; `sets` about databases as a whole; `imports`
 //! about bulk import, `queries` about automatic indexes, `groups` about `group by`,
 //! `static_indexes` about those that somebody defined, `beside` about what documents have beside
 //! their bodies, revisions and compare-exchange, `due` about dates in metadata, `series_policies`
@@ -29,6 +28,5 @@ mod queries;
 mod series_policies;
 mod sets;
 mod static_indexes;
-mod unknown_directories;
 mod values;
 mod vectors;
