@@ -286,3 +286,35 @@ fn nothing_is_packed_where_it_is_switched_off() {
         );
     }
 }
+
+#[test]
+fn attachments_leave_as_they_are_with_their_length() {
+    let (_running, mut connection) = start_with_database();
+    let path = "/databases/db1/attachments?id=d/1&name=a";
+    connection.exchange("PUT", "/databases/db1/docs?id=d/1", "", b"{}");
+    for content in [b"".to_vec(), b"short".to_vec(), vec![b'x'; 300_000]] {
+        let put = connection.exchange("PUT", path, "", &content);
+        assert_eq!(put.status, 201);
+        for accepted in ["gzip", "zstd, gzip;q=0.5"] {
+            for (range, status, expected) in [
+                ("", 200, &content[..]),
+                (
+                    "Range: bytes=1-3\r\n",
+                    206,
+                    content.get(1..4).unwrap_or_default(),
+                ),
+            ] {
+                if content.is_empty() && status == 206 {
+                    continue;
+                }
+                let headers = format!("Accept-Encoding: {accepted}\r\n{range}");
+                let answer = connection.exchange("GET", path, &headers, b"");
+                assert_eq!(answer.status, status);
+                assert_eq!(answer.header("content-encoding"), None);
+                let len = expected.len().to_string();
+                assert_eq!(answer.header("content-length"), Some(len.as_str()));
+                assert!(answer.body == expected);
+            }
+        }
+    }
+}

@@ -671,12 +671,14 @@ fn wants_compression(shared: &Shared, peer: SocketAddr) -> bool {
 }
 
 /// Packs the body of an answer, however small it is: a short one at once, a long one off the
-/// runtime's threads, one that comes in pieces on its way. Events leave as they are, and so do parts
-/// of a body, which are counted in bytes of the whole.
+/// runtime's threads, one that comes in pieces on its way. Events leave as they are, and so do
+/// contents of attachments, whole or in part: their length is in the head, and ranges count their
+/// bytes.
 async fn compress(mut reply: Reply, encoding: Encoding) -> Reply {
     let is_packed = reply.headers.contains_key(header::CONTENT_ENCODING);
     let is_events = reply.headers.get(header::CONTENT_TYPE) == Some(&EVENT_STREAM);
-    if is_packed || is_events || reply.status == StatusCode::PARTIAL_CONTENT {
+    let has_length = reply.headers.contains_key(header::CONTENT_LENGTH);
+    if is_packed || is_events || has_length || reply.status == StatusCode::PARTIAL_CONTENT {
         return reply;
     }
     let is_done = match &reply.body {
