@@ -507,9 +507,14 @@ impl Database {
             Ok((outcome, Applied::default()))
         })?;
         if outcome.successful {
-            self.core.hub.report_exchange(outcome.index);
+            self.report_exchange(outcome.index);
         }
         Ok(outcome)
+    }
+
+    /// Says that values of compare-exchange changed.
+    pub(crate) fn report_exchange(&self, index: u64) {
+        self.core.hub.report_exchange(index);
     }
 
     /// Removes what is left of documents deleted longer than `age` ago, when every sound index has

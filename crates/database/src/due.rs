@@ -1,5 +1,5 @@
 //! Expiration, refresh and archival: what happens to documents at dates in their metadata, how
-//! often it is looked at, and doing it.
+//! often it is looked at, and doing it. Values of compare-exchange expire, too.
 //!
 //! The server calls [`Database::carry_out_due`] again and again; the database's own clock decides
 //! what is due. Bytes: docs/format.md, tree `due`.
@@ -11,7 +11,7 @@ use jackdaw_base::time::UnixTicks;
 
 use crate::database::Database;
 use crate::error::WriteError;
-use crate::store::carry_out_due;
+use crate::store::{Applied, carry_out_due, enter_exchange_dates, expire_exchange};
 
 /// Documents changed by one transaction.
 const AT_ONCE: usize = 1_024;
@@ -66,16 +66,19 @@ pub struct DueRule {
     pub count_max: Option<u64>,
 }
 
+/// Slot of compare-exchange behind those of documents.
+const EXCHANGE_SLOT: usize = 3;
+
 /// When each kind was last looked at since the database was opened.
 #[derive(Debug, Default)]
-pub(crate) struct DueClock(Mutex<[Option<UnixTicks>; 3]>);
+pub(crate) struct DueClock(Mutex<[Option<UnixTicks>; 4]>);
 
 impl DueClock {
     /// Whether it is time to look again; notes that it is done then.
-    fn is_time(&self, rule: &DueRule, now: UnixTicks) -> bool {
+    fn is_time(&self, slot: usize, every: Duration, now: UnixTicks) -> bool {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = &mut last[rule.kind.slot()];
-        let every = i64::try_from(rule.every.as_nanos() / 100).unwrap_or(i64::MAX);
+        let last = &mut last[slot];
+        let every = i64::try_from(every.as_nanos() / 100).unwrap_or(i64::MAX);
         // A clock that was set back must not keep it from happening.
         let is_time = last.is_none_or(|last| now < last || now.0 - last.0 >= every);
         if is_time {
@@ -98,7 +101,7 @@ impl Database {
         may_go_on: &dyn Fn() -> bool,
     ) -> Result<u64, WriteError> {
         let now = self.now();
-        if !self.due_clock().is_time(rule, now) {
+        if !self.due_clock().is_time(rule.kind.slot(), rule.every, now) {
             return Ok(0);
         }
         let kind = rule.kind;
@@ -114,6 +117,47 @@ impl Database {
             if count == 0 {
                 break;
             }
+        }
+        Ok(total)
+    }
+
+    /// Removes values of compare-exchange whose `@expires` has come, if `every` has passed since it
+    /// was looked at; returns how many. Before each transaction, `may_go_on` is asked.
+    ///
+    /// # Errors
+    /// See [`WriteError`]; what was removed before stays removed.
+    pub fn expire_exchange(
+        &self,
+        every: Duration,
+        may_go_on: &dyn Fn() -> bool,
+    ) -> Result<u64, WriteError> {
+        let now = self.now();
+        if !self.due_clock().is_time(EXCHANGE_SLOT, every, now) {
+            return Ok(0);
+        }
+        let snapshot = self.read()?;
+        if snapshot.exchange_count()? > 0 && !snapshot.has_exchange_dates()? {
+            self.run(|transaction, _| {
+                enter_exchange_dates(transaction)?;
+                Ok(((), Applied::default()))
+            })?;
+        }
+        drop(snapshot);
+        let mut total = 0;
+        while may_go_on() {
+            let first = self.read()?.first_exchange_expiry()?;
+            if first.is_none_or(|first| first > now) {
+                break;
+            }
+            let (count, index) = self.run(move |transaction, _| {
+                let expired = expire_exchange(transaction, now, AT_ONCE)?;
+                Ok((expired, Applied::default()))
+            })?;
+            if count == 0 {
+                break;
+            }
+            self.report_exchange(index);
+            total += count as u64;
         }
         Ok(total)
     }

@@ -163,6 +163,17 @@ pub enum WriteError {
         /// What it holds.
         text: String,
     },
+    /// The date at which a value of compare-exchange is to expire is none.
+    #[error(
+        "'@expires' of the compare-exchange value '{key}' is {value}, which is no date: write it \
+             as \"2030-01-31T12:00:00.0000000Z\""
+    )]
+    InvalidExpiry {
+        /// The key.
+        key: String,
+        /// What it holds, as JSON.
+        value: String,
+    },
     /// Something that belongs to a document cannot change without it: store the document first.
     #[error("document '{id}' does not exist, so its {what} cannot be changed")]
     NoDocument {

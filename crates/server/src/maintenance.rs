@@ -24,6 +24,9 @@ const SERIES_TIME: Duration = Duration::from_secs(2);
 /// Time between two looks at what is due; how often it is done is up to each database.
 const DUE_PERIOD: Duration = Duration::from_secs(1);
 
+/// Time between two looks at values of compare-exchange that expire.
+const EXCHANGE_PERIOD: Duration = Duration::from_secs(10);
+
 /// Does what is due until the server stops.
 pub(crate) async fn run_due(shared: Arc<Shared>) {
     let mut stopping = shared.stopping.clone();
@@ -49,6 +52,7 @@ fn due_round(shared: &Shared) {
             continue;
         };
         carry_out_series(shared, &name, &database, &entry.record);
+        expire_exchange(shared, &name, &database);
         for rule in due_rules(&entry.record) {
             // Asked between two transactions: a long backlog does not outlive its configuration.
             let may_go_on = || {
@@ -62,6 +66,17 @@ fn due_round(shared: &Shared) {
                 Err(error) => tracing::warn!(name, %error, "what is due could not be done"),
             }
         }
+    }
+}
+
+/// Removes values of compare-exchange that expired. No configuration says whether: clients give
+/// such dates to locks, which must not outlive them.
+fn expire_exchange(shared: &Shared, name: &str, database: &Database) {
+    let may_go_on = || !shared.is_disabled(name) && !*shared.stopping.borrow();
+    match database.expire_exchange(EXCHANGE_PERIOD, &may_go_on) {
+        Ok(0) => {}
+        Ok(count) => tracing::debug!(name, count, "removed expired values of compare-exchange"),
+        Err(error) => tracing::warn!(name, %error, "compare-exchange could not expire"),
     }
 }
 

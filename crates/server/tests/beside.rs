@@ -519,3 +519,37 @@ fn policies_of_time_series_are_kept_in_order_and_refused_when_they_do_not_follow
     assert_eq!(set.status, 200, "{}", set.text());
     assert_eq!(names(&mut connection), ["P"]);
 }
+
+#[test]
+fn deleting_by_query_frees_guards_and_expired_values_are_refused_when_they_are_no_dates() {
+    let (_running, mut connection) = start_with_database();
+    let put = json!({ "TransactionMode": "ClusterWide", "Commands": [
+        { "Type": "PUT", "Id": "d/1", "Document": { "@metadata": { "@collection": "Ds" } } },
+    ] })
+    .to_string();
+    let bulk = "/databases/db1/bulk_docs";
+    assert_eq!(connection.post(bulk, &put).status, 201);
+    assert_eq!(connection.post(bulk, &put).status, 409);
+    let query = r#"{"Query":"from Ds"}"#;
+    let path = "/databases/db1/queries";
+    let started = connection
+        .exchange("DELETE", path, "", query.as_bytes())
+        .json();
+    let state = format!(
+        "/databases/db1/operations/state?id={}",
+        started["OperationId"]
+    );
+    while connection.get(&state).json()["Status"] == "InProgress" {
+        std::thread::yield_now();
+    }
+    assert_eq!(connection.post(bulk, &put).status, 201);
+    let value = r#"{"Object":1,"@metadata":{"@expires":"soon"}}"#;
+    let answer = connection.put("/databases/db1/cmpxchg?key=k&index=0", value);
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    assert_eq!(
+        answer.json()["Type"],
+        "Raven.Server.Rachis.RachisApplyException"
+    );
+    let found = connection.get("/databases/db1/cmpxchg?key=k");
+    assert!(!found.text().contains("soon"), "{}", found.text());
+}

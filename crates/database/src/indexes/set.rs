@@ -179,7 +179,8 @@ impl IndexSet {
         best.map(|(_, index)| index)
     }
 
-    /// The index that answers `requirement`, made when there is none; whether it was made now.
+    /// The index that answers `requirement`, made when there is none; whether it was made now. A new
+    /// one is named after the collection as the query spells it.
     pub(crate) fn obtain(
         self: &Arc<IndexSet>,
         mut requirement: IndexRequirement,
@@ -200,7 +201,6 @@ impl IndexSet {
         {
             self.remove(failed)?;
         }
-        self.spell_scope(&mut requirement)?;
         let others: Vec<_> = self.all().iter().map(|other| other.definition()).collect();
         let same_scope = others
             .iter()
@@ -242,18 +242,6 @@ impl IndexSet {
 
     pub(crate) fn is_paused(&self) -> bool {
         self.is_paused.load(Ordering::Relaxed)
-    }
-
-    /// Names the collection as its first document does.
-    fn spell_scope(&self, requirement: &mut IndexRequirement) -> Result<(), ReadError> {
-        let Scope::Collection(name) = &mut requirement.scope else {
-            return Ok(());
-        };
-        let snapshot = Snapshot::new(self.documents.read()?, Arc::clone(&self.core))?;
-        if let Some(info) = snapshot.collection(name)? {
-            *name = info.name;
-        }
-        Ok(())
     }
 
     /// Removes the indexes whose queries `index` answers as well, once it has caught up with them.

@@ -10,8 +10,8 @@ use crate::error::ReadError;
 use crate::exchange::ExchangeValue;
 use crate::store::trees::{COUNTERS, EXCHANGE, SERIES, SETTINGS, number_key, tree};
 use crate::store::{
-    CounterRecord, ExchangeRecord, SeriesRecord, count_owners, counter_key, first_due, guard_key,
-    kept_owners, last_exchange_index,
+    CounterRecord, ExchangeRecord, SeriesRecord, count_owners, counter_key, first_due,
+    first_exchange, guard_key, has_exchange_dates, kept_owners, last_exchange_index,
 };
 use jackdaw_query::{DocumentNumber, Etag};
 use jackdaw_storage::{Key, StorageError};
@@ -142,6 +142,16 @@ impl Snapshot {
     /// See [`ReadError`].
     pub fn exchange_index(&self) -> Result<u64, ReadError> {
         last_exchange_index(&tree(&self.transaction, SETTINGS)?)
+    }
+
+    /// The first date at which a value of compare-exchange expires.
+    pub(crate) fn first_exchange_expiry(&self) -> Result<Option<UnixTicks>, ReadError> {
+        first_exchange(&self.transaction)
+    }
+
+    /// Whether the dates of all values of compare-exchange are known.
+    pub(crate) fn has_exchange_dates(&self) -> Result<bool, ReadError> {
+        has_exchange_dates(&tree(&self.transaction, SETTINGS)?)
     }
 
     /// The first date at which something of a kind is due.

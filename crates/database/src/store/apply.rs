@@ -500,6 +500,7 @@ impl<'w> Writer<'w> {
     pub(super) fn remove(&mut self, folded: &str, existing: Existing) -> Result<(), WriteError> {
         let Existing { number, head } = existing;
         self.leave_dates(number, Some(head))?;
+        self.leave_guard(folded)?;
         self.remove_beside(number, head.flags)?;
         self.state.last_etag.0 += 1;
         let etag = self.state.last_etag;

@@ -4,8 +4,11 @@
 //! Each date of a stored document has an entry in one tree, in the order of time, kept by every
 //! change of the document in the same transaction. [`carry_out`] does what is due.
 //!
+//! Values of compare-exchange that expire have their dates in the same tree, by key; `exchange` keeps
+//! them.
+//!
 //! Invariant: the tree has exactly the dates of the stored documents whose records say that they
-//! have some.
+//! have some, and those of values of compare-exchange.
 
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::time::UnixTicks;
@@ -29,6 +32,8 @@ const CHANGED_BYTES_MAX: usize = 16 << 20;
 const ARCHIVED: &str = "@archived";
 /// Bytes of a key: kind, time, document number.
 const KEY_BYTES: usize = 17;
+/// Bytes of a key up to the end of its time.
+const DATE_BYTES: usize = 9;
 
 /// Key of a date of a document.
 fn due_key(kind: DueKind, at: UnixTicks, number: DocumentNumber) -> [u8; KEY_BYTES] {
@@ -39,6 +44,50 @@ fn due_key(kind: DueKind, at: UnixTicks, number: DocumentNumber) -> [u8; KEY_BYT
     key[1..9].copy_from_slice(&at.to_be_bytes());
     key[9..].copy_from_slice(&number.0.to_be_bytes());
     key
+}
+
+/// First byte of the dates of values of compare-exchange.
+const EXCHANGE: u8 = 4;
+
+/// Key of the date at which a value of compare-exchange expires.
+pub(super) fn exchange_due_key(at: UnixTicks, folded: &str) -> Vec<u8> {
+    let mut key = due_key(DueKind::Expiration, at, DocumentNumber(0))[..DATE_BYTES].to_vec();
+    key[0] = EXCHANGE;
+    key.extend_from_slice(folded.as_bytes());
+    key
+}
+
+/// The first date at which a value of compare-exchange expires.
+pub(crate) fn first_exchange(
+    transaction: &ReadTransaction,
+) -> Result<Option<UnixTicks>, ReadError> {
+    first_of(transaction, EXCHANGE)
+}
+
+/// Keys of values of compare-exchange that expired until `now`, in lower case, at most `count_max`.
+pub(super) fn expired_exchange(
+    transaction: &mut WriteTransaction,
+    now: UnixTicks,
+    count_max: usize,
+) -> Result<Vec<String>, WriteError> {
+    let damaged = || ReadError::damaged("a date of a value of compare-exchange");
+    let mut found = Vec::new();
+    let Some(tree) = transaction.tree(DUE)? else {
+        return Ok(found);
+    };
+    // The time comes first in what follows, and is compared as a number is.
+    let behind = exchange_due_key(UnixTicks(now.0.saturating_add(1)), "");
+    let mut key_bytes = Vec::new();
+    for entry in tree.prefix(&[EXCHANGE])?.take(count_max) {
+        entry?.0.copy_to(&mut key_bytes);
+        if key_bytes >= behind {
+            break;
+        }
+        let folded = key_bytes.get(DATE_BYTES..).ok_or_else(damaged)?;
+        let folded = std::str::from_utf8(folded).map_err(|_| damaged())?;
+        found.push(folded.to_owned());
+    }
+    Ok(found)
 }
 
 /// The dates in stored metadata. A value that is no text is none.
@@ -168,10 +217,14 @@ pub(crate) fn first(
     transaction: &ReadTransaction,
     kind: DueKind,
 ) -> Result<Option<UnixTicks>, ReadError> {
+    first_of(transaction, kind.byte())
+}
+
+fn first_of(transaction: &ReadTransaction, byte: u8) -> Result<Option<UnixTicks>, ReadError> {
     let Some(tree) = transaction.tree(DUE)? else {
         return Ok(None);
     };
-    let Some(entry) = tree.prefix(&[kind.byte()])?.next() else {
+    let Some(entry) = tree.prefix(&[byte])?.next() else {
         return Ok(None);
     };
     let mut key_bytes = Vec::new();
@@ -231,5 +284,7 @@ mod tests {
         assert_eq!(key[9..], 7u64.to_be_bytes());
         let earlier = due_key(DueKind::Archival, UnixTicks(-1), DocumentNumber(9));
         assert!(earlier < key);
+        let of_exchange = exchange_due_key(UnixTicks(258), "key");
+        assert_eq!(of_exchange, b"\x04\x80\0\0\0\0\0\x01\x02key");
     }
 }

@@ -4,17 +4,26 @@
 //! gets a guard, a value under `rvn-atomic/<id>` with that index; a transaction whose caller knows
 //! another index of a guard is refused. Bytes: docs/format.md, "Compare-exchange value".
 //!
+//! A value whose `@metadata` has `@expires` is removed at that time.
+//!
 //! Invariants:
 //! - Indexes only grow, and none is used twice.
+//! - A document that is gone has no guard. Earlier versions left guards behind, which count for
+//!   nothing.
+//! - The tree `due` has the date of each value that expires, once the setting `exchange_dates` is
+//!   there: values that earlier versions stored are entered then.
 
 use jackdaw_base::lowercase::lowercase;
-use jackdaw_document::{Builder, Document, DocumentBuf};
+use jackdaw_base::time::UnixTicks;
+use jackdaw_document::{Builder, Document, DocumentBuf, Value};
 use jackdaw_storage::{PageRead, Tree, WriteTransaction};
 
 use super::apply::{Applied, Writer, apply_items};
-use super::trees::{EXCHANGE, SETTINGS};
+use super::due::{exchange_due_key, expired_exchange};
+use super::trees::{DUE, EXCHANGE, IDS, SETTINGS};
 use crate::command::CommandResult;
 use crate::database::Core;
+use crate::due::DueKind;
 use crate::error::{ReadError, Violation, WriteError};
 use crate::exchange::{ExchangeChange, ExchangeOutcome, GuardedDocument};
 use crate::flags::Flags;
@@ -28,6 +37,8 @@ const KEY_BYTES_MAX: usize = 1_024;
 const GUARD_PREFIX: &str = "rvn-atomic/";
 /// Name of the last index in the tree of settings.
 const LAST_INDEX: &[u8] = b"last_exchange_index";
+/// Name of the setting that is there once the dates of all values are entered.
+const HAS_DATES: &[u8] = b"exchange_dates";
 
 /// How a transaction is cluster-wide.
 #[derive(Clone, Debug, Default)]
@@ -121,16 +132,108 @@ fn current(
     Ok(Some((record.index, record.value.to_buf())))
 }
 
+/// When a value expires. `Err` has what stands there when it is no date.
+fn expiry(value: Value<'_>) -> Result<Option<UnixTicks>, String> {
+    let expires = value
+        .get("@metadata")
+        .and_then(|metadata| metadata.get(DueKind::Expiration.field()));
+    match expires {
+        None | Some(Value::Null) => Ok(None),
+        Some(other) => {
+            let at = other.as_str().and_then(UnixTicks::parse);
+            at.map(Some).ok_or_else(|| other.to_json())
+        }
+    }
+}
+
+/// Removes the date of the value that stands under a key in lower case.
+fn leave_date(transaction: &mut WriteTransaction, folded: &str) -> Result<(), WriteError> {
+    let exchange = transaction.tree_mut(EXCHANGE)?;
+    let Some(bytes) = exchange.get(folded.as_bytes())? else {
+        return Ok(());
+    };
+    let record = ExchangeRecord::decode(bytes)?;
+    if let Ok(Some(at)) = expiry(record.value.root()) {
+        let key = exchange_due_key(at, folded);
+        transaction.tree_mut(DUE)?.delete(&key)?;
+    }
+    Ok(())
+}
+
 fn store(
     transaction: &mut WriteTransaction,
     key: &str,
     index: u64,
     value: Document<'_>,
 ) -> Result<(), WriteError> {
+    let folded = lowercase(key);
+    let expiry = expiry(value.root()).map_err(|found| WriteError::InvalidExpiry {
+        key: key.to_owned(),
+        value: found.chars().take(100).collect(),
+    })?;
+    leave_date(transaction, &folded)?;
+    if let Some(at) = expiry {
+        let key = exchange_due_key(at, &folded);
+        transaction.tree_mut(DUE)?.put(&key, &[])?;
+    }
     let bytes = ExchangeRecord { index, key, value }.encode();
     let mut exchange = transaction.tree_mut(EXCHANGE)?;
-    exchange.put(lowercase(key).as_bytes(), &bytes)?;
+    exchange.put(folded.as_bytes(), &bytes)?;
     Ok(())
+}
+
+/// Removes the value under a key in lower case.
+fn erase(transaction: &mut WriteTransaction, folded: &str) -> Result<(), WriteError> {
+    leave_date(transaction, folded)?;
+    transaction.tree_mut(EXCHANGE)?.delete(folded.as_bytes())?;
+    Ok(())
+}
+
+/// Whether the dates of all values are in the tree `due`.
+pub(crate) fn has_exchange_dates<P: PageRead + ?Sized>(
+    settings: &Tree<'_, P>,
+) -> Result<bool, ReadError> {
+    Ok(settings.get(HAS_DATES)?.is_some())
+}
+
+/// Enters the dates of values that earlier versions stored. What is no date is left alone.
+pub(crate) fn enter_exchange_dates(transaction: &mut WriteTransaction) -> Result<(), WriteError> {
+    let mut keys = Vec::new();
+    if let Some(tree) = transaction.tree(EXCHANGE)? {
+        let mut folded = Vec::new();
+        for entry in tree.prefix(&[])? {
+            let (key, value) = entry?;
+            let record = ExchangeRecord::decode(value)?;
+            if let Ok(Some(at)) = expiry(record.value.root()) {
+                key.copy_to(&mut folded);
+                let folded = std::str::from_utf8(&folded);
+                let folded = folded.map_err(|_| ReadError::damaged("a key of compare-exchange"))?;
+                keys.push(exchange_due_key(at, folded));
+            }
+        }
+    }
+    for key in &keys {
+        transaction.tree_mut(DUE)?.put(key, &[])?;
+    }
+    transaction.tree_mut(SETTINGS)?.put(HAS_DATES, &[])?;
+    Ok(())
+}
+
+/// Removes values that expired until `now`, at most `count_max`; gives how many, and the index of
+/// the removal.
+pub(crate) fn expire_exchange(
+    transaction: &mut WriteTransaction,
+    now: UnixTicks,
+    count_max: usize,
+) -> Result<(usize, u64), WriteError> {
+    let expired = expired_exchange(transaction, now, count_max)?;
+    if expired.is_empty() {
+        return Ok((0, 0));
+    }
+    for folded in &expired {
+        erase(transaction, folded)?;
+    }
+    Ok((expired.len(), next_index(transaction)?))
 }
 
 /// Carries out one change by itself. One whose caller knows another index is not made, and is no
@@ -159,8 +262,7 @@ pub(crate) fn change_exchange(
             Some(value.clone())
         }
         ExchangeChange::Delete => {
-            let mut exchange = transaction.tree_mut(EXCHANGE)?;
-            exchange.delete(lowercase(key).as_bytes())?;
+            erase(transaction, &lowercase(key))?;
             known.map(|(_, value)| value)
         }
     };
@@ -169,6 +271,12 @@ pub(crate) fn change_exchange(
         value,
         successful: true,
     })
+}
+
+/// Whether there is a document.
+fn exists(transaction: &mut WriteTransaction, id: &str) -> Result<bool, WriteError> {
+    let ids = transaction.tree_mut(IDS)?;
+    Ok(ids.get(lowercase(id).as_bytes())?.is_some())
 }
 
 /// Carries out a batch as a cluster-wide transaction; gives its index.
@@ -183,6 +291,10 @@ pub(crate) fn apply_cluster_wide(
     for document in &mode.guarded {
         let key = guard_key(&document.id);
         let actual = current(transaction, &key)?.map(|(index, _)| index);
+        let actual = match actual {
+            Some(_) if !exists(transaction, &document.id)? => None,
+            actual => actual,
+        };
         if actual.unwrap_or(0) != document.index.unwrap_or(0) {
             violations.push(Violation {
                 id: document.id.clone(),
@@ -251,16 +363,24 @@ impl Writer<'_> {
         self.exchange_index = Some(own);
         match value {
             Some(value) => store(self.transaction, key, own, value)?,
-            None => {
-                let mut exchange = self.transaction.tree_mut(EXCHANGE)?;
-                exchange.delete(lowercase(key).as_bytes())?;
-            }
+            None => erase(self.transaction, &lowercase(key))?,
         }
         self.push_result(CommandResult::CompareExchange {
             key: key.to_owned(),
             index: own,
             deleted: value.is_none(),
         });
+        Ok(())
+    }
+
+    /// Removes the guard of a document that is removed, by its id in lower case.
+    pub(super) fn leave_guard(&mut self, folded: &str) -> Result<(), WriteError> {
+        if self.transaction.tree(EXCHANGE)?.is_some() {
+            let key = guard_key(folded);
+            self.transaction
+                .tree_mut(EXCHANGE)?
+                .delete(key.as_bytes())?;
+        }
         Ok(())
     }
 

@@ -33,10 +33,10 @@ pub(crate) use apply::{Applied, Put, Writer, apply};
 pub(crate) use attachments::AttachmentRecord;
 pub(crate) use collections::CollectionRecord;
 pub(crate) use counters::{CounterRecord, count_owners, counter_key, kept_owners};
-pub(crate) use due::{carry_out as carry_out_due, first as first_due};
+pub(crate) use due::{carry_out as carry_out_due, first as first_due, first_exchange};
 pub(crate) use exchange::{
-    ClusterWide, ExchangeRecord, apply_cluster_wide, change_exchange, guard_key,
-    last_exchange_index,
+    ClusterWide, ExchangeRecord, apply_cluster_wide, change_exchange, enter_exchange_dates,
+    expire_exchange, guard_key, has_exchange_dates, last_exchange_index,
 };
 pub(crate) use identities::{identity_values, next_identity, set_identity};
 pub(crate) use revisions::{

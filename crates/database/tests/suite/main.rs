@@ -7,8 +7,10 @@
 //! their bodies, revisions and compare-exchange, `due` about dates in metadata, `series_policies`
 //! about rolling up and retention of time series, `backups` about backups of a data directory,
 //! `encryption` about what of them can be read on the disk, `durable_writes` about what indexes
-//! cost, `values` about instants, numbers and entries in static indexes, `vectors` about searches for vectors through indexes of either kind, `foresight` about
-//! patches that are worked out before their transaction.
+//! cost, `values` about instants, numbers and entries in static indexes, `vectors` about searches
+//! for vectors through indexes of either kind, `foresight` about patches that are worked out before
+//! their transaction, `guards` about guards of cluster-wide transactions and values of
+//! compare-exchange that expire.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -22,6 +24,7 @@ mod encryption;
 mod explain;
 mod foresight;
 mod groups;
+mod guards;
 mod imports;
 mod model;
 mod queries;

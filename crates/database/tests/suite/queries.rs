@@ -63,7 +63,7 @@ fn a_query_makes_its_index_and_sees_what_was_just_written() {
     );
     let (result, ids) = query(&database, "from albums where Artist = 'BJORK'");
     assert_eq!(ids, ["albums/1"]);
-    assert_eq!(result.index_name, "Auto/Albums/ByArtist");
+    assert_eq!(result.index_name, "Auto/albums/ByArtist");
     assert!(result.has_created_index && !result.is_stale);
     store(
         &database,
@@ -409,4 +409,38 @@ fn indexes_are_right_after_power_loss() {
             .for_each(|shape| check_shape(&after, &model, shape));
         drop(database);
     }
+}
+
+#[test]
+fn an_automatic_index_is_named_as_the_query_spells_the_collection() {
+    let vfs = SimVfs::new(4);
+    let database = open(&vfs);
+    for n in 1..=2 {
+        store(&database, &format!("a/{n}"), "Ants", r#"{"n":1,"m":2}"#);
+    }
+    for (text, index) in [
+        ("from ants where n = 1", "Auto/ants/Byn"),
+        // What an index answers is asked of it, however it is spelled.
+        ("from Ants where n = 1", "Auto/ants/Byn"),
+        ("from 'ANTS' where n = 1", "Auto/ants/Byn"),
+        // A new one has the fields of the others, too.
+        ("from Ants where n = 1 and m = 2", "Auto/Ants/BymAndn"),
+        ("from ants where m = 2", "Auto/Ants/BymAndn"),
+        ("from ants where n = 1", "Auto/Ants/BymAndn"),
+        ("from @ALL_DOCS where n = 1", "Auto/AllDocs/Byn"),
+    ] {
+        let (result, ids) = query(&database, text);
+        assert_eq!((&*result.index_name, ids.len()), (index, 2), "{text}");
+        assert!(database.wait_for_indexes(LONG));
+    }
+    // Of a collection that is not there, too.
+    let (result, ids) = query(&database, "from '\u{c4}meisen' where n = 1");
+    assert_eq!(
+        (&*result.index_name, ids.len()),
+        ("Auto/\u{c4}meisen/Byn", 0)
+    );
+    drop(database);
+    let database = open(&vfs);
+    let (result, ids) = query(&database, "from aNTS where n = 1");
+    assert_eq!((&*result.index_name, ids.len()), ("Auto/Ants/BymAndn", 2));
 }

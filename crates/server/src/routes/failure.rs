@@ -250,6 +250,7 @@ pub(crate) fn write(error: &WriteError) -> WireError {
             format!("Failed to append TimeSeries entry: {why}."),
         ),
         WriteError::ClusterConflict(violations) => cluster_conflict(violations),
+        WriteError::InvalidExpiry { .. } => WireError::new(kind::RAFT_APPLY, error.to_string()),
         WriteError::InvalidDate { .. } => {
             WireError::new(kind::INVALID_OPERATION, error.to_string())
         }

@@ -57,10 +57,12 @@ pub(super) fn state(info: &IndexInfo) -> &'static str {
     }
 }
 
-/// Indexes chosen by `name=` (repeated), `start=` and `pageSize=`; `None` when a name is unknown.
+/// Indexes chosen by `name=` (repeated), `start=` and `pageSize=`, in the order of their names
+/// whatever their letter case; `None` when a name is unknown.
 fn chosen(call: &Call) -> Result<Option<Vec<IndexInfo>>, WireError> {
     let query = call.query();
-    let all = infos(&*super::database(call)?)?;
+    let mut all = infos(&*super::database(call)?)?;
+    all.sort_by_cached_key(|info| info.name().to_uppercase());
     let names: Vec<String> = names(call).iter().map(|name| name.to_lowercase()).collect();
     if !names.is_empty() {
         let is_named = |info: &IndexInfo| names.contains(&info.name().to_lowercase());
