@@ -36,9 +36,12 @@ pub struct RedisConfig {
     pub clients_bytes_max: usize,
 }
 
-/// Part of the memory that commands and replies of clients may take.
 /// From this threshold on, commands of constant time are not timed: none of them takes as long.
 const TIMED_BELOW_MICROS: i64 = 1_000;
+/// Part of the memory that keys and values may take unless the caller sets a budget: the databases
+/// of documents in the same process need the rest.
+const KEYS_PART_OF_MEMORY: u64 = 4;
+/// Part of the memory that commands and replies of clients may take.
 const CLIENTS_PART_OF_MEMORY: u64 = 8;
 /// The least that they may take, however little memory there is.
 const CLIENTS_BYTES_MIN: usize = 8 << 20;
@@ -49,9 +52,12 @@ const MEMORY_OF_CLIENT: u64 = 64 << 10;
 const CLIENTS_MIN: usize = 256;
 
 impl RedisConfig {
-    /// Bounds clients, and their commands and replies, by the memory that the server may take.
+    /// Bounds keys, clients, and their commands and replies, by the memory that the server may
+    /// take.
     #[must_use]
     pub fn for_memory(mut self, memory_bytes: u64) -> RedisConfig {
+        let keys = usize::try_from(memory_bytes / KEYS_PART_OF_MEMORY).unwrap_or(usize::MAX);
+        self.memory_bytes = keys.max(1);
         let part = usize::try_from(memory_bytes / CLIENTS_PART_OF_MEMORY).unwrap_or(usize::MAX);
         self.clients_bytes_max = part.max(CLIENTS_BYTES_MIN).min(self.clients_bytes_max);
         let count = usize::try_from(memory_bytes / MEMORY_OF_CLIENT).unwrap_or(usize::MAX);

@@ -81,7 +81,7 @@ struct RedisArguments {
         requires = "redis"
     )]
     redis_password: Option<String>,
-    /// Budget of keys and values, such as 256mb; without it there is none.
+    /// Budget of keys and values, such as 256mb; 0 is none. Default: a quarter of the memory.
     #[arg(long, value_name = "BYTES", requires = "redis", value_parser = bytes)]
     redis_memory: Option<usize>,
     /// What happens when the budget is used up: noeviction, allkeys-lru, volatile-lru,
@@ -118,7 +118,9 @@ fn start_redis(
     let mut config = RedisConfig::default().for_memory(memory_bytes());
     config.listen = listen;
     config.password.clone_from(&arguments.redis_password);
-    config.memory_bytes = arguments.redis_memory.unwrap_or(0);
+    if let Some(memory) = arguments.redis_memory {
+        config.memory_bytes = memory;
+    }
     config.policy = arguments.redis_policy.unwrap_or_default();
     config.data.clone_from(&arguments.redis_data);
     if let Some(threads) = arguments.redis_threads {

@@ -14,6 +14,7 @@ use mio::net::TcpStream;
 use smallvec::SmallVec;
 
 use super::inbox::Message;
+use super::web;
 use crate::commands::Batch;
 use crate::keyspace::WARMED_AT_ONCE;
 use crate::resp::{Out, ParserLimits, RequestParser};
@@ -273,9 +274,15 @@ impl Connection {
             match self.parser.read(&input[at..], &limits) {
                 Ok(Some(len)) => {
                     let args = self.parser.arguments(&input[at..]);
+                    let is_line = input[at] != b'*';
                     at += len;
                     if args.is_empty() {
                         continue;
+                    }
+                    if web::is_request(&args, is_line) {
+                        web::warn(&self.session.info);
+                        self.session.is_closing = true;
+                        break;
                     }
                     let mark = out.bytes.len();
                     batch.run(&args, &mut self.session, out);

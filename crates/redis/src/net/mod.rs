@@ -7,6 +7,7 @@ mod connection;
 mod event_loop;
 mod inbox;
 mod listener;
+mod web;
 
 pub(crate) use event_loop::EventLoop;
 pub(crate) use inbox::{Address, Inbox, Message};

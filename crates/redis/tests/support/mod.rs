@@ -150,6 +150,15 @@ impl Client {
         }
     }
 
+    /// Reads replies until the server closes the connection.
+    pub(crate) fn read_until_closed(&mut self, what: &str) {
+        while !self.is_closed() {
+            let mut byte = [0];
+            let read = self.stream.get_ref().peek(&mut byte);
+            assert!(read.is_ok(), "{what}: the connection stays open");
+        }
+    }
+
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.stream.read_line(&mut line).expect("a reply in time");
