@@ -36,7 +36,11 @@ fn requests_of_http_end_the_connection_and_run_nothing() {
         for body in [
             BODY.as_bytes().to_vec(),
             framed(&[b"FLUSHALL"]),
-            [&framed(&[b"SET", b"stolen", b"1"])[..], &framed(&[b"FLUSHDB"])].concat(),
+            [
+                &framed(&[b"SET", b"stolen", b"1"])[..],
+                &framed(&[b"FLUSHDB"]),
+            ]
+            .concat(),
         ] {
             let bytes = [head.as_bytes(), &body].concat();
             // Whole, in two reads at each of some places, and byte by byte.

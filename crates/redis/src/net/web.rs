@@ -37,8 +37,11 @@ fn is_first_line(args: &[&[u8]]) -> bool {
     let [_, target, version] = args else {
         return false;
     };
-    let is_target = matches!(target, [b'/' | b'*', ..]) || memchr::memmem::find(target, b"://").is_some();
-    is_target && version.len() > VERSION.len() && version[..VERSION.len()].eq_ignore_ascii_case(VERSION)
+    let is_target =
+        matches!(target, [b'/' | b'*', ..]) || memchr::memmem::find(target, b"://").is_some();
+    is_target
+        && version.len() > VERSION.len()
+        && version[..VERSION.len()].eq_ignore_ascii_case(VERSION)
 }
 
 /// Warns the operator, once a minute.
