@@ -5,8 +5,11 @@
 //!
 //! Invariants:
 //! - Without entries of their own (automatic indexes, results of a reduce) it is a plain `and`.
-//! - What is found is all entries of such documents that satisfy one of the conditions; below a
-//!   `not` all entries of such documents, so that its complement is the other documents.
+//! - Where it is the whole condition, one entry of each such document is found: the first that
+//!   satisfies the first condition. So each document is one row.
+//! - Together with other conditions, what is found is all entries of such documents that satisfy one
+//!   of its own; below a `not` all entries of such documents, so that its complement is the other
+//!   documents.
 
 use std::collections::BTreeMap;
 
@@ -71,6 +74,7 @@ pub(crate) fn has_intersection(predicate: &Predicate) -> bool {
 /// Which entries of the documents found count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
+    First,
     Conditions,
     Documents,
 }
@@ -81,7 +85,7 @@ pub(crate) fn resolve<S: Source>(
     source: &S,
     options: &ExecuteOptions<'_>,
 ) -> Result<Predicate, QueryError> {
-    resolve_of(Of::Conditions, predicate, source, options)
+    resolve_of(Of::First, predicate, source, options)
 }
 
 fn resolve_of<S: Source>(
@@ -90,9 +94,13 @@ fn resolve_of<S: Source>(
     source: &S,
     options: &ExecuteOptions<'_>,
 ) -> Result<Predicate, QueryError> {
+    let inside = match of {
+        Of::First => Of::Conditions,
+        of => of,
+    };
     let all = |list: Vec<Predicate>| -> Result<Vec<Predicate>, QueryError> {
         list.into_iter()
-            .map(|part| resolve_of(of, part, source, options))
+            .map(|part| resolve_of(inside, part, source, options))
             .collect()
     };
     Ok(match predicate {
@@ -178,6 +186,7 @@ fn find<S: Source>(
     let mut entries: Vec<EntryId> = Vec::new();
     for (number, mut found) in documents.into_iter().flatten() {
         match of {
+            Of::First => entries.extend(found.first()),
             Of::Conditions => entries.append(&mut found),
             Of::Documents => entries.extend(
                 source

@@ -258,6 +258,22 @@ fn an_intersection_finds_documents_by_several_of_their_entries() {
             ["i/3", "i/1"]
         );
         assert_eq!(ids(&database, &format!("{from} limit 1, 1")), ["i/3"]);
+        let projected = rows(&database, &format!("{from} select P"));
+        assert_eq!(projected.len(), 2, "{projected:?}");
+        let (first, second) = (json(&projected[0]), json(&projected[1]));
+        if index == "C" {
+            // The entry that satisfies the first condition.
+            assert_eq!(first.root().get("P").unwrap().as_str(), Some("p1"));
+            assert_eq!(second.root().get("P").unwrap().as_str(), Some("p1"));
+        }
+        let mut sink = RowBuffer::default();
+        let request = QueryRequest {
+            text: &from,
+            wait: Some(LONG),
+            ..QueryRequest::default()
+        };
+        let result = database.query(&request, &mut sink).unwrap();
+        assert_eq!(result.outcome.total_results, Some(2));
         assert_eq!(ids(&database, &format!("{from} limit 1")), ["i/1"]);
         store(
             &database,
