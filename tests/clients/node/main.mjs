@@ -6,6 +6,7 @@ import "./scenarios/beside_documents.mjs";
 import "./scenarios/bulk_inserts.mjs";
 import "./scenarios/cluster_wide.mjs";
 import "./scenarios/databases.mjs";
+import "./scenarios/indexes.mjs";
 import "./scenarios/notifications.mjs";
 import "./scenarios/queries.mjs";
 import "./scenarios/series_policies.mjs";

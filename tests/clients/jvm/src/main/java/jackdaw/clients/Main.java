@@ -24,6 +24,7 @@ public final class Main {
                 Subscriptions.class,
                 Notifications.class,
                 Queries.class,
+                Indexes.class,
                 SeriesPolicies.class)) {
             harness.run(area);
         }
