@@ -10,6 +10,7 @@ use crate::commands::access::{AuditArguments, CertificateArguments, KeyArguments
 use crate::commands::backup::{BackupArguments, RestoreArguments};
 use crate::commands::check::CheckArguments;
 use crate::commands::compact::CompactArguments;
+use crate::commands::databases::DatabasesCommand;
 use crate::commands::demo::DemoArguments;
 use crate::commands::doctor::DoctorArguments;
 use crate::commands::encryption::{EncryptionArguments, KeyCommand};
@@ -79,6 +80,9 @@ pub(crate) enum Command {
     /// Keep states of a database readable by name, list and drop them.
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
+    /// List the databases of a data directory; adopt or remove directories it does not know.
+    #[command(subcommand)]
+    Databases(DatabasesCommand),
     /// Rewrite the files of databases without free space, so that they take less of the disk.
     Compact(CompactArguments),
     /// Make and change keys of encrypted data.

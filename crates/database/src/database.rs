@@ -54,7 +54,7 @@ const FORMAT: u8 = 1;
 pub(crate) const DOCUMENTS_DIRECTORY: &str = "documents";
 
 /// Directory of the indexes' environments.
-const INDEXES_DIRECTORY: &str = "indexes";
+pub(crate) const INDEXES_DIRECTORY: &str = "indexes";
 
 /// How a database is opened.
 #[derive(Clone, Copy, Debug)]

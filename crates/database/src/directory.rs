@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jackdaw_io::Vfs;
 
+use crate::marks;
+
 /// See the file head.
 pub(crate) struct Directory {
     vfs: Arc<dyn Vfs>,
@@ -24,8 +26,12 @@ impl Directory {
         }
     }
 
-    /// Removes it when this is dropped.
+    /// Removes it when this is dropped. What named it is durably gone.
     pub(crate) fn delete_on_close(&self) {
+        if let Err(error) = marks::begin_deletion(&*self.vfs, &self.path) {
+            let path = self.path.display();
+            tracing::warn!(%path, %error, "a deleted directory could not be marked");
+        }
         self.is_deleted.store(true, Ordering::Relaxed);
     }
 }
@@ -35,7 +41,7 @@ impl Drop for Directory {
         if self.is_deleted.load(Ordering::Relaxed)
             && let Err(error) = self.vfs.remove_directory(&self.path)
         {
-            // The next opening of what holds it removes directories it does not know.
+            // It is marked, so that the next opening of what holds it removes it.
             let path = self.path.display();
             tracing::warn!(%path, %error, "a deleted directory stays on disk");
         }

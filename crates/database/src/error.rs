@@ -354,6 +354,28 @@ pub enum OpenError {
         .0.display()
     )]
     HalfRestored(std::path::PathBuf),
+    /// The catalog names the database, and its documents are not there.
+    #[error(
+        "the documents of the database {name:?} are not in {}: mount its disk, or restore it from \
+         a backup",
+        path.display()
+    )]
+    DocumentsMissing {
+        /// The database.
+        name: String,
+        /// Where its documents have to be.
+        path: std::path::PathBuf,
+    },
+    /// The data directory has directories of databases, but no catalog.
+    #[error(
+        "{} has no catalog, which names its databases: put it back from a backup, or adopt each \
+         of them with `jackdaw databases adopt`",
+        .0.display()
+    )]
+    CatalogMissing(std::path::PathBuf),
+    /// The directory of an index holds something else.
+    #[error("{} holds something else than an index", .0.display())]
+    NotAnIndex(std::path::PathBuf),
     /// A thread could not be started.
     #[error("{0}")]
     Thread(String),
@@ -369,6 +391,16 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    pub(crate) fn io(what: &'static str, path: &std::path::Path, source: std::io::Error) -> Self {
+        OpenError::Io {
+            what,
+            path: path.to_owned(),
+            source: std::sync::Arc::new(source),
+        }
+    }
+}
+
 impl From<StorageError> for OpenError {
     fn from(error: StorageError) -> OpenError {
         OpenError::Read(ReadError::Storage(error))
@@ -379,6 +411,9 @@ impl From<StorageError> for OpenError {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetError {
+    /// No unknown directory has this number.
+    #[error("there is no directory databases/{0} that the catalog does not name")]
+    NotUnknown(u64),
     /// A database of that name is there already, in some spelling.
     #[error("a database named '{0}' exists already")]
     Exists(String),

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod administration;
+mod adoption;
 mod attachment;
 mod backup;
 mod chain;
@@ -31,6 +32,7 @@ mod import;
 mod indexes;
 mod json_patch;
 mod left;
+mod marks;
 mod metadata;
 mod names;
 mod patch;
@@ -48,6 +50,7 @@ mod tombstone;
 mod verify;
 
 pub use administration::{ErrorsByName, IndexKinds, Named, UnknownIndex};
+pub use adoption::Inventory;
 pub use attachment::{AttachmentContent, AttachmentInfo, AttachmentUpload, UploadName};
 pub use backup::{BackupKind, SetBackupReport, SetProgress, restore_set};
 pub use chain::Chain;
@@ -82,6 +85,7 @@ pub use jackdaw_script::sorter::{Sorter, SorterError};
 pub use jackdaw_storage::{
     BackupError, MeterReport, NamedSnapshot, SnapshotError, Statistics as StorageStatistics,
 };
+pub use marks::UnknownDirectory;
 pub use names::{COLLECTION_BYTES_MAX, DATABASE_NAME_BYTES_MAX, EMPTY_COLLECTION, ID_BYTES_MAX};
 pub use patch::{
     Patch, PatchDebug, PatchOutcome, PatchScript, PatchStatus, PatchStored, PatchWork,

@@ -4,8 +4,9 @@
 //! one database. Databases are opened when they are first asked for.
 //!
 //! Invariants:
-//! - A database exists when the catalog says so. Directories it does not know are left over from
-//!   an interrupted creation or deletion, and removed when the set is opened.
+//! - A database exists when the catalog says so. A directory that it does not name is left alone,
+//!   unless a mark says that its creation or deletion was interrupted (`marks`).
+//! - A database that the catalog names is never made anew: without its documents it is refused.
 //! - Numbers are never used twice, so a name that is deleted and created again gets a new place.
 //!
 //! Threads: any. Creating and deleting wait for the disk.
@@ -21,7 +22,9 @@ use jackdaw_storage::{
 
 use crate::backup::is_half_restored;
 use crate::database::{DOCUMENTS_DIRECTORY, Database, DatabaseOptions};
+use crate::directory::Directory;
 use crate::error::{OpenError, ReadError, SetError, WriteError};
+use crate::marks::{self, UnknownDirectory};
 use crate::names::check_database;
 
 pub(crate) const CATALOG_DIRECTORY: &str = "catalog";
@@ -109,7 +112,12 @@ impl DatabaseSet {
             vfs.create_directory(directory).map_err(io("creation"))?;
         }
         let path = directory.join(CATALOG_DIRECTORY);
-        let catalog = Environment::open(Arc::clone(&vfs), &path, catalog_options)?;
+        let catalog = match Environment::open(Arc::clone(&vfs), &path, catalog_options) {
+            Err(StorageOpenError::Missing { .. }) if has_databases(&*vfs, directory)? => {
+                return Err(OpenError::CatalogMissing(directory.to_owned()));
+            }
+            opened => opened?,
+        };
         let known = load(&catalog)?;
         let set = DatabaseSet {
             vfs,
@@ -119,41 +127,29 @@ impl DatabaseSet {
             known: RwLock::new(known),
             changing: Mutex::new(()),
         };
-        set.remove_unknown_directories()?;
+        set.complete_unfinished()?;
         Ok(set)
     }
 
-    fn remove_unknown_directories(&self) -> Result<(), OpenError> {
+    /// Removes what an interrupted creation or deletion left, and reports other unknown directories.
+    fn complete_unfinished(&self) -> Result<(), OpenError> {
         let path = self.directory.join(DATABASES_DIRECTORY);
-        let io = |what, path: &Path, source: std::io::Error| OpenError::Io {
-            what,
-            path: path.to_owned(),
-            source: Arc::new(source),
-        };
-        self.vfs
-            .create_directory(&path)
-            .map_err(|error| io("creation", &path, error))?;
-        let numbers: HashSet<String> = {
-            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            known
-                .values()
-                .map(|known| known.number.to_string())
-                .collect()
-        };
-        let entries = self
-            .vfs
-            .list(&path)
-            .map_err(|error| io("listing", &path, error))?;
-        for entry in entries {
-            let is_ours = entry.name.parse::<u64>().is_ok();
-            if entry.is_directory && is_ours && !numbers.contains(&entry.name) {
-                let path = path.join(&entry.name);
-                self.vfs
-                    .remove_directory(&path)
-                    .map_err(|error| io("removal", &path, error))?;
-            }
+        if self.options.documents.create {
+            let create = self.vfs.create_directory(&path);
+            create.map_err(|error| OpenError::io("creation", &path, error))?;
         }
+        let found = self.list_unknown()?;
+        marks::complete(&*self.vfs, found, "database")
+            .map_err(|error| OpenError::io("removal", &path, error))?;
         Ok(())
+    }
+
+    /// Directories of numbers that the catalog does not name.
+    pub(crate) fn list_unknown(&self) -> Result<Vec<UnknownDirectory>, OpenError> {
+        let path = self.directory.join(DATABASES_DIRECTORY);
+        let numbers: HashSet<u64> = self.numbered().iter().map(|(number, _)| *number).collect();
+        marks::unknown(&*self.vfs, &path, |number| numbers.contains(&number))
+            .map_err(|error| OpenError::io("listing", &path, error))
     }
 
     pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
@@ -169,8 +165,9 @@ impl DatabaseSet {
         lock(&self.changing)
     }
 
-    /// Numbers and names of all databases.
-    pub(crate) fn numbered(&self) -> Vec<(u64, String)> {
+    /// Numbers of all databases, which name their directories, with their names.
+    #[must_use]
+    pub fn numbered(&self) -> Vec<(u64, String)> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let numbered = known
             .values()
@@ -202,6 +199,7 @@ impl DatabaseSet {
             Slot::Closed => {
                 let options = Options {
                     background_flush: false,
+                    create: false,
                     ..self.options.documents
                 };
                 let path = self.database_directory(number).join(DOCUMENTS_DIRECTORY);
@@ -256,16 +254,30 @@ impl DatabaseSet {
             Slot::Deleted => Ok(None),
             Slot::Open(database) => Ok(Some(Arc::clone(database))),
             Slot::Closed => {
-                let database = Arc::new(self.open_database(known.number, &known.name)?);
+                let database = Arc::new(self.open_existing(known.number, &known.name)?);
                 *slot = Slot::Open(Arc::clone(&database));
                 Ok(Some(database))
             }
         }
     }
 
-    fn open_database(&self, number: u64, name: &str) -> Result<Database, OpenError> {
-        let vfs = Arc::clone(&self.vfs);
-        Database::open(vfs, &self.database_directory(number), name, &self.options)
+    /// Opens a database whose documents have to be there.
+    pub(crate) fn open_existing(&self, number: u64, name: &str) -> Result<Database, OpenError> {
+        let directory = self.database_directory(number);
+        let mut options = self.options;
+        options.documents.create = false;
+        match Database::open(Arc::clone(&self.vfs), &directory, name, &options) {
+            Err(OpenError::Environment(StorageOpenError::Missing { path })) => {
+                let name = name.to_owned();
+                Err(OpenError::DocumentsMissing { name, path })
+            }
+            Err(error) => Err(error),
+            Ok(database) => {
+                let clear = marks::clear(&*self.vfs, &directory);
+                clear.map_err(|error| OpenError::io("opening", &directory, error))?;
+                Ok(database)
+            }
+        }
     }
 
     fn database_directory(&self, number: u64) -> PathBuf {
@@ -284,8 +296,40 @@ impl DatabaseSet {
         if let Some(known) = self.find(name) {
             return Err(SetError::Exists(known.name.clone()));
         }
-        let number = self.run(next_number)?;
-        let database = Arc::new(self.open_database(number, name)?);
+        let (number, directory) = self.free_number()?;
+        let io = |error| OpenError::io("creation", &directory, error);
+        marks::begin_creation(&*self.vfs, &directory).map_err(io)?;
+        let vfs = Arc::clone(&self.vfs);
+        let database = Arc::new(Database::open(vfs, &directory, name, &self.options)?);
+        self.enter(number, name, record, Some(&database))?;
+        if let Err(error) = marks::end_creation(&*self.vfs, &directory) {
+            // The next opening of the database removes it.
+            tracing::warn!(path = %directory.display(), %error, "the mark of a creation stays");
+        }
+        drop(changing);
+        Ok(database)
+    }
+
+    /// A number under which there is nothing, with its directory. The caller holds `changing`.
+    fn free_number(&self) -> Result<(u64, PathBuf), SetError> {
+        loop {
+            let number = self.run(|catalog| next_counter(catalog, LAST_NUMBER_KEY))?;
+            let directory = self.database_directory(number);
+            let exists = self.vfs.exists(&directory);
+            if !exists.map_err(|error| OpenError::io("creation", &directory, error))? {
+                return Ok((number, directory));
+            }
+        }
+    }
+
+    /// Enters a database into the catalog, open or closed. The caller holds `changing`.
+    pub(crate) fn enter(
+        &self,
+        number: u64,
+        name: &str,
+        record: &str,
+        database: Option<&Arc<Database>>,
+    ) -> Result<(), SetError> {
         let mut entry = DatabaseEntry {
             name: name.to_owned(),
             index: 0,
@@ -293,16 +337,16 @@ impl DatabaseSet {
         };
         let stored = entry.clone();
         entry.index = self.run(move |catalog| store_entry(catalog, number, stored))?;
+        let slot = database.map_or(Slot::Closed, |database| Slot::Open(Arc::clone(database)));
         let known = Known {
             number,
             name: name.to_owned(),
             entry: Mutex::new(entry),
-            slot: Mutex::new(Slot::Open(Arc::clone(&database))),
+            slot: Mutex::new(slot),
         };
         let mut all = self.known.write().unwrap_or_else(PoisonError::into_inner);
         all.insert(name.to_ascii_lowercase(), Arc::new(known));
-        drop(changing);
-        Ok(database)
+        Ok(())
     }
 
     /// Makes a new record of a database from the present one; gives its new index. Two who change
@@ -391,11 +435,7 @@ impl DatabaseSet {
             Slot::Open(database) => database.delete_on_close(),
             Slot::Closed | Slot::Deleted => {
                 let path = self.database_directory(known.number);
-                if let Err(error) = self.vfs.remove_directory(&path) {
-                    // The next opening of the set removes what it does not know.
-                    let path = path.display();
-                    tracing::warn!(%path, %error, "a deleted database stays on disk");
-                }
+                Directory::new(Arc::clone(&self.vfs), path).delete_on_close();
             }
         }
         Ok(true)
@@ -409,12 +449,17 @@ impl DatabaseSet {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Whether there are directories of databases.
+fn has_databases(vfs: &dyn Vfs, directory: &Path) -> Result<bool, OpenError> {
+    let path = directory.join(DATABASES_DIRECTORY);
+    let found = marks::unknown(vfs, &path, |_| false);
+    Ok(!found
+        .map_err(|error| OpenError::io("listing", &path, error))?
+        .is_empty())
 }
 
-fn next_number(catalog: &mut WriteTransaction) -> Result<u64, WriteError> {
-    next_counter(catalog, LAST_NUMBER_KEY)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn next_counter(catalog: &mut WriteTransaction, key: &[u8]) -> Result<u64, WriteError> {

@@ -1,4 +1,7 @@
-//! `jackdaw check`: looks for damage in every environment below a directory.
+//! `jackdaw check`: looks for damage in every environment that is or has to be below a directory.
+//!
+//! The catalog of a data directory names its databases, and documents name their indexes: what is
+//! named and not there is damage. Directories that nothing names are findings, too.
 //!
 //! The files of each are read twice: by a reader of the formats that is not the engine's and
 //! changes nothing, then, when that found nothing, by the engine itself, which replays the journal
@@ -14,19 +17,16 @@ use std::time::Instant;
 use anyhow::Context;
 use jackdaw_io::Vfs;
 use jackdaw_storage::{
-    CheckLevel, CheckReport, Damage, Environment, OpenError, StorageError, VerifyReport, verify,
+    CheckLevel, CheckReport, Environment, OpenError, StorageError, VerifyReport, verify,
 };
 
+use super::inventory::places;
 use crate::output::failure::sentence;
 use crate::output::numbers::{count, counted, duration};
 use crate::output::say::say;
 
 const EXIT_DAMAGED: u8 = 1;
 const EXIT_CANNOT_LOOK: u8 = 2;
-/// Inside an environment: an interrupted compaction, which is looked at with the environment.
-const COMPACT_DIRECTORY: &str = "compact";
-/// Directories below the one given; more means that it is not a data directory.
-const DEPTH_MAX: usize = 8;
 
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Args)]
@@ -42,8 +42,21 @@ pub(crate) struct CheckArguments {
 /// Checks and prints; answers with the exit code.
 pub(crate) fn run(arguments: &CheckArguments, disk: anyhow::Result<Arc<dyn Vfs>>) -> ExitCode {
     match disk.and_then(|disk| check_all(arguments, &disk)) {
-        Ok(0) => ExitCode::SUCCESS,
-        Ok(damages) => {
+        Ok(Found {
+            damages: 0,
+            unknown: 0,
+        }) => ExitCode::SUCCESS,
+        Ok(Found {
+            damages: 0,
+            unknown,
+        }) => {
+            say!(
+                "{} found. Adopt or remove each with `jackdaw databases`, or move it away.",
+                counted(unknown, "unknown directory")
+            );
+            ExitCode::from(EXIT_DAMAGED)
+        }
+        Ok(Found { damages, .. }) => {
             say!(
                 "{} found. Restore the directory from a backup, or save what can be read with \
                  `jackdaw export --skip-damaged`.",
@@ -58,15 +71,34 @@ pub(crate) fn run(arguments: &CheckArguments, disk: anyhow::Result<Arc<dyn Vfs>>
     }
 }
 
-fn check_all(arguments: &CheckArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<u64> {
-    let directories = environments_below(&arguments.directory)?;
+/// What a check counts.
+struct Found {
+    damages: u64,
+    unknown: u64,
+}
+
+fn check_all(arguments: &CheckArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<Found> {
+    let places = places(&arguments.directory, disk)?;
     let level = if arguments.quick {
         CheckLevel::Pages
     } else {
         CheckLevel::Full
     };
     let mut damages = 0;
-    for directory in directories {
+    for missing in &places.missing {
+        say!("{}: missing", missing.display());
+        damages += 1;
+    }
+    let mut unknown = 0;
+    for one in places.unknown.iter().filter(|one| !one.is_unfinished) {
+        say!("{}: nothing names this directory", one.path.display());
+        unknown += 1;
+    }
+    if places.unbuilt_indexes > 0 {
+        let indexes = counted(places.unbuilt_indexes, "index");
+        say!("{indexes} will be built at the next opening");
+    }
+    for directory in places.complete {
         let started = Instant::now();
         let verified = verify(&**disk, &directory)?;
         if !verified.damages.is_empty() {
@@ -92,7 +124,7 @@ fn check_all(arguments: &CheckArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<
         say!("  {}", duration(started.elapsed()));
         damages += report.damages.len() as u64;
     }
-    Ok(damages)
+    Ok(Found { damages, unknown })
 }
 
 /// What was found in files that were not opened: they stay as they are.
@@ -146,48 +178,8 @@ fn print_report(directory: &Path, report: &CheckReport, level: CheckLevel, repla
 fn is_damage(error: &OpenError) -> bool {
     matches!(
         error,
-        OpenError::MetaDamaged { .. } | OpenError::Storage(StorageError::Corrupt(_))
+        OpenError::MetaDamaged { .. }
+            | OpenError::MetaMissing { .. }
+            | OpenError::Storage(StorageError::Corrupt(_))
     )
-}
-
-/// Environments in and below `root`, in the order of their names; at least one.
-pub(super) fn environments_below(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let mut directories = Vec::new();
-    find_environments(root, 0, &mut directories)
-        .with_context(|| format!("cannot look into {}", root.display()))?;
-    anyhow::ensure!(
-        !directories.is_empty(),
-        "{} holds no Jackdaw database: name a data directory, or one below it",
-        root.display()
-    );
-    Ok(directories)
-}
-
-/// Environments in and below `directory`, in the order of their names.
-fn find_environments(
-    directory: &Path,
-    depth: usize,
-    found: &mut Vec<PathBuf>,
-) -> std::io::Result<()> {
-    let mut below = Vec::new();
-    let mut is_environment = false;
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        let is_being_made = entry.file_name() == COMPACT_DIRECTORY;
-        if entry.file_type()?.is_dir() && !is_being_made {
-            below.push(entry.path());
-        } else if entry.file_name() == Damage::DATA_FILE {
-            is_environment = true;
-        }
-    }
-    if is_environment {
-        found.push(directory.to_owned());
-    }
-    below.sort_unstable();
-    if depth < DEPTH_MAX {
-        for path in below {
-            find_environments(&path, depth + 1, found)?;
-        }
-    }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use anyhow::Context;
 use jackdaw_io::Vfs;
 use jackdaw_storage::compact;
 
-use super::check::environments_below;
+use super::inventory::environments_below;
 use crate::output::numbers::{bytes, counted, duration};
 use crate::output::progress::Progress;
 use crate::output::say::say;

@@ -6,11 +6,13 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jackdaw_io::system::{FileSystem, SystemFacts, file_system_of, system_facts};
-use jackdaw_io::{DecryptedLimits, RealVfs, is_encrypted_directory};
+use jackdaw_io::{DecryptedLimits, RealVfs, Vfs, is_encrypted_directory};
 
+use super::inventory::places;
 use crate::bench::journal::{self, meaning, measure_typical};
 use crate::output::failure::sentence;
 use crate::output::numbers::{bytes, count, duration};
@@ -66,9 +68,13 @@ struct Finding {
 }
 
 /// Examines and prints.
-pub(crate) fn run(arguments: &DoctorArguments) -> ExitCode {
+pub(crate) fn run(arguments: &DoctorArguments, disk: anyhow::Result<Arc<dyn Vfs>>) -> ExitCode {
     let mut findings = machine(&system_facts());
     findings.extend(data_directory(&arguments.data));
+    // Without the key of encrypted data nothing can be said; the line on encryption says so.
+    if let Ok(disk) = disk {
+        findings.extend(contents(&arguments.data, &disk));
+    }
     for finding in &findings {
         say!(
             "{:<8} {:<14} {}",
@@ -200,6 +206,32 @@ fn data_directory(data: &Path) -> Vec<Finding> {
         }),
     }
     findings
+}
+
+/// What is missing in the data directory, and what nothing names there.
+fn contents(data: &Path, disk: &Arc<dyn Vfs>) -> Vec<Finding> {
+    let Ok(places) = places(data, disk) else {
+        return Vec::new();
+    };
+    let finding = |text| Finding {
+        verdict: Verdict::Problem,
+        about: "contents",
+        text,
+    };
+    let missing = places.missing.iter().map(|path| {
+        let path = path.display();
+        finding(format!(
+            "{path} is missing: mount its disk, or restore it from a backup"
+        ))
+    });
+    let unknown = places.unknown.iter().filter(|one| !one.is_unfinished);
+    let unknown = unknown.map(|one| {
+        let path = one.path.display();
+        finding(format!(
+            "nothing names {path}: adopt or remove it with `jackdaw databases`, or move it away"
+        ))
+    });
+    missing.chain(unknown).collect()
 }
 
 /// Whether the data is encrypted, and what that takes.

@@ -5,11 +5,13 @@ pub(crate) mod backup;
 pub(crate) mod check;
 pub(crate) mod compact;
 mod connect;
+pub(crate) mod databases;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod encryption;
 pub(crate) mod export;
 pub(crate) mod import;
+mod inventory;
 pub(crate) mod query;
 pub(crate) mod serve;
 pub(crate) mod setup;
@@ -50,7 +52,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Snapshot(command) => snapshot::run(&command, &disk()?)?,
         Command::Compact(arguments) => compact::run(&arguments, &disk()?)?,
         Command::Encryption(command) => encryption::run(&command, &encryption)?,
-        Command::Doctor(arguments) => return Ok(doctor::run(&arguments)),
+        Command::Databases(command) => databases::run(&command, &disk()?)?,
+        Command::Doctor(arguments) => return Ok(doctor::run(&arguments, disk())),
         Command::Bench(Bench::Journal(arguments)) => bench::journal::run(&arguments)?,
         Command::Bench(Bench::Storage(arguments)) => bench::storage::run(&arguments)?,
         Command::Bench(Bench::Queue(arguments)) => bench::queue::run(&arguments)?,

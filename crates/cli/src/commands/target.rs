@@ -61,7 +61,17 @@ pub(crate) struct Local {
 
 /// Opens a data directory.
 pub(crate) fn open_set(directory: &Path, disk: &Arc<dyn Vfs>) -> anyhow::Result<DatabaseSet> {
-    let options = DatabaseOptions::default().for_memory(memory_bytes());
+    open_set_with(directory, disk, true)
+}
+
+/// Opens a data directory, which need not be there when it may be created.
+fn open_set_with(
+    directory: &Path,
+    disk: &Arc<dyn Vfs>,
+    create: bool,
+) -> anyhow::Result<DatabaseSet> {
+    let mut options = DatabaseOptions::default().for_memory(memory_bytes());
+    options.documents.create = create;
     DatabaseSet::open(Arc::clone(disk), directory, options)
         .with_context(|| format!("cannot open the data directory {}", directory.display()))
 }
@@ -94,7 +104,7 @@ pub(crate) fn local_or_new(
 }
 
 /// The record of a database that no client has given any settings.
-const EMPTY_RECORD: &str = "{}";
+pub(crate) const EMPTY_RECORD: &str = "{}";
 
 /// The database of that name of a set, created when it is not there.
 pub(crate) fn database_or_new(set: &DatabaseSet, name: &str) -> anyhow::Result<Arc<Database>> {
@@ -111,7 +121,7 @@ pub(crate) fn local(directory: &Path, name: &str, disk: &Arc<dyn Vfs>) -> anyhow
         "there is no data directory {}: check --data",
         directory.display()
     );
-    let set = open_set(directory, disk)?;
+    let set = open_set_with(directory, disk, false)?;
     let database = set
         .get(name)
         .with_context(|| {

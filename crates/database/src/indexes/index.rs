@@ -2,7 +2,7 @@
 //!
 //! Threads: the worker writes; queries read and wait.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ use super::statics::{
 use crate::changes::{Hub, IndexNews, Target};
 use crate::directory::Directory;
 use crate::error::{OpenError, ReadError, WriteError};
+use crate::store::trees::SETTINGS;
 
 /// Most memory of the columns that an index keeps for orders and facets: four bytes for each entry
 /// and field, so eight million of them.
@@ -142,7 +143,10 @@ pub(crate) struct Index {
 
 impl Index {
     /// Opens the index of a definition. One that is damaged, of another version, or ahead of
-    /// `last_etag` begins anew.
+    /// `last_etag` is built again.
+    ///
+    /// # Errors
+    /// [`OpenError::NotAnIndex`]: the directory holds something else, which stays as it is.
     pub(super) fn open(
         vfs: &Arc<dyn Vfs>,
         path: PathBuf,
@@ -153,7 +157,13 @@ impl Index {
     ) -> Result<Index, OpenError> {
         let opened = Environment::open(Arc::clone(vfs), &path, options);
         let usable = match opened {
+            Ok(environment) if is_of_documents(&environment) => {
+                return Err(OpenError::NotAnIndex(path));
+            }
             Ok(environment) => usable_progress(&environment, last_etag).map(|p| (environment, p)),
+            Err(StorageOpenError::NotAnEnvironment { .. }) => {
+                return Err(OpenError::NotAnIndex(path));
+            }
             Err(error) if is_damage(&error) => {
                 tracing::warn!(index = definition.name(), %error, "an index is made again");
                 None
@@ -162,6 +172,9 @@ impl Index {
         };
         let (environment, progress) = match usable {
             Some(usable) => usable,
+            None if !holds_only_files_of_an_environment(&**vfs, &path) => {
+                return Err(OpenError::NotAnIndex(path));
+            }
             None => {
                 let io = |source| OpenError::Io {
                     what: "removal",
@@ -472,11 +485,36 @@ impl Index {
 fn is_damage(error: &StorageOpenError) -> bool {
     matches!(
         error,
-        StorageOpenError::NotAnEnvironment { .. }
+        StorageOpenError::MetaMissing { .. }
             | StorageOpenError::Version { .. }
             | StorageOpenError::MetaDamaged { .. }
             | StorageOpenError::Storage(StorageError::Corrupt(_))
+    ) || is_file_missing(error)
+}
+
+/// Whether a file of the environment is not there.
+fn is_file_missing(error: &StorageOpenError) -> bool {
+    matches!(
+        error,
+        StorageOpenError::Storage(StorageError::Io { source, .. })
+            if source.kind() == std::io::ErrorKind::NotFound
     )
+}
+
+/// Whether there are only files that an environment has, so that an index may be made again there.
+fn holds_only_files_of_an_environment(vfs: &dyn Vfs, path: &Path) -> bool {
+    let names = ["LOCK", "data.jd", "meta", "meta.tmp", "journal", "compact"];
+    let marks = ["creating.tmp", "deleting.tmp"];
+    vfs.list(path).is_ok_and(|entries| {
+        let mut entries = entries.iter().map(|entry| entry.name.as_str());
+        entries.all(|name| names.contains(&name) || marks.contains(&name))
+    })
+}
+
+/// Whether documents are in an environment: of a directory that was copied here.
+fn is_of_documents(environment: &Environment) -> bool {
+    let transaction = environment.read();
+    transaction.is_ok_and(|transaction| transaction.tree(SETTINGS).is_ok_and(|tree| tree.is_some()))
 }
 
 /// How far a stored index has come; `None` when it cannot be used.

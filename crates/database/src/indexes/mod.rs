@@ -29,7 +29,7 @@ pub use automatic::AutoDefinition;
 pub use definition::IndexDefinition;
 pub(crate) use index::Index;
 pub use index::{IndexInfo, IndexStatus, IndexWork};
-pub(crate) use set::Indexes;
+pub(crate) use set::{Indexes, definition_numbers};
 pub use statics::{
     ALL_FIELDS, DefinitionError, FieldSettings, IndexState, Indexing, IndexingError, LockMode,
     Priority, REPLACEMENT_PREFIX, SourceType, StaticDefinition,

@@ -2,8 +2,10 @@
 //! What is asked of those that somebody defined is in `administration`.
 //!
 //! Invariants:
-//! - An index exists when the documents' environment has its definition; directories without one
-//!   are left over and removed when the database is opened.
+//! - An index exists when the documents' environment has its definition. A directory without one is
+//!   left alone, unless it is marked as unfinished (`marks`).
+//! - An index that cannot use the directory of its number, because something else is in it, takes
+//!   another number; nothing is removed for it.
 //! - Numbers of indexes are never used twice.
 //! - Every worker has ended when the set is dropped.
 
@@ -26,6 +28,7 @@ use super::worker::Worker;
 use crate::changes::Target;
 use crate::database::Core;
 use crate::error::{DatabaseError, OpenError, ReadError, WriteError};
+use crate::marks;
 use crate::snapshot::Snapshot;
 use crate::store::trees::{INDEXES, SETTINGS};
 
@@ -75,10 +78,21 @@ impl Indexes {
             directory,
             options,
         };
-        set.remove_unknown_directories(&definitions)?;
+        set.complete_unfinished(&definitions)?;
         let indexes = Indexes(Arc::new(set));
         for (number, definition) in definitions {
-            indexes.0.start(number, definition)?;
+            match indexes.0.start(number, definition.clone()) {
+                Err(OpenError::NotAnIndex(path)) => {
+                    let path = path.display();
+                    tracing::warn!(%path, "the directory of an index holds something else");
+                    indexes.0.move_away(number, definition)?;
+                }
+                started => {
+                    marks::clear(&*indexes.core.vfs, &indexes.path(number))
+                        .map_err(|error| OpenError::io("opening", &indexes.path(number), error))?;
+                    started.map(drop)?;
+                }
+            }
         }
         Ok(indexes)
     }
@@ -90,26 +104,70 @@ impl Indexes {
 }
 
 impl IndexSet {
-    fn remove_unknown_directories(
-        &self,
-        known: &[(u32, IndexDefinition)],
-    ) -> Result<(), OpenError> {
-        let known: HashSet<String> = known.iter().map(|(number, _)| number.to_string()).collect();
-        let vfs = &self.core.vfs;
-        let io = |source| OpenError::Io {
-            what: "removal of old indexes",
-            path: self.directory.clone(),
-            source: Arc::new(source),
-        };
+    /// Removes what an interrupted creation or deletion left, and reports other unknown directories.
+    fn complete_unfinished(&self, known: &[(u32, IndexDefinition)]) -> Result<(), OpenError> {
+        let known: HashSet<u64> = known.iter().map(|(number, _)| u64::from(*number)).collect();
+        let vfs = &*self.core.vfs;
+        let io = |source| OpenError::io("removal of old indexes", &self.directory, source);
         vfs.create_directory(&self.directory).map_err(io)?;
-        for entry in vfs.list(&self.directory).map_err(io)? {
-            let is_ours = entry.is_directory && entry.name.parse::<u32>().is_ok();
-            if is_ours && !known.contains(&entry.name) {
-                vfs.remove_directory(&self.directory.join(&entry.name))
-                    .map_err(io)?;
-            }
-        }
+        let found = marks::unknown(vfs, &self.directory, |number| known.contains(&number));
+        marks::complete(vfs, found.map_err(io)?, "index").map_err(io)?;
         Ok(())
+    }
+
+    fn path(&self, number: u32) -> PathBuf {
+        self.directory.join(number.to_string())
+    }
+
+    /// Makes an index under another number, because something else is in its directory.
+    fn move_away(
+        self: &Arc<IndexSet>,
+        number: u32,
+        definition: IndexDefinition,
+    ) -> Result<(), OpenError> {
+        let key = number.to_be_bytes();
+        let new = self.begin(&definition, Some(key))?;
+        self.start(new, definition)?;
+        self.end_creation(new);
+        Ok(())
+    }
+
+    /// Stores a definition under a number whose directory is new, and marks the directory. The
+    /// definition under `old_key` is replaced.
+    fn begin(
+        &self,
+        definition: &IndexDefinition,
+        old_key: Option<[u8; 4]>,
+    ) -> Result<u32, OpenError> {
+        let vfs = &*self.core.vfs;
+        let io = |source| OpenError::io("creation of an index", &self.directory, source);
+        let number = loop {
+            let next = self.documents.write(next_number);
+            let number = next.map_err(WriteError::from)?;
+            if !vfs.exists(&self.path(number)).map_err(io)? {
+                break number;
+            }
+        };
+        marks::begin_creation(vfs, &self.path(number)).map_err(io)?;
+        let bytes = definition.encode();
+        let store = move |transaction: &mut WriteTransaction| -> Result<(), WriteError> {
+            let mut definitions = transaction.tree_mut(INDEXES)?;
+            if let Some(old_key) = old_key {
+                definitions.delete(&old_key)?;
+            }
+            definitions.put(&number.to_be_bytes(), bytes.as_bytes())?;
+            Ok(())
+        };
+        self.documents.write(store).map_err(WriteError::from)?;
+        Ok(number)
+    }
+
+    fn end_creation(&self, number: u32) {
+        let path = self.path(number);
+        if let Err(error) = marks::end_creation(&*self.core.vfs, &path) {
+            // The next opening removes it.
+            tracing::warn!(path = %path.display(), %error, "the mark of a creation stays");
+        }
     }
 
     /// Opens an index and starts its worker.
@@ -118,7 +176,7 @@ impl IndexSet {
         number: u32,
         definition: IndexDefinition,
     ) -> Result<Arc<Index>, OpenError> {
-        let path = self.directory.join(number.to_string());
+        let path = self.path(number);
         let last_etag = self.core.hub.last_etag();
         let vfs = &self.core.vfs;
         let index = Index::open(vfs, path, number, definition, self.options, last_etag)?;
@@ -221,12 +279,9 @@ impl IndexSet {
         self: &Arc<IndexSet>,
         definition: IndexDefinition,
     ) -> Result<Arc<Index>, DatabaseError> {
-        let stored = definition.clone();
-        let number = self
-            .documents
-            .write(move |transaction| store_definition(transaction, &stored))
-            .map_err(WriteError::from)?;
+        let number = self.begin(&definition, None)?;
         let index = self.start(number, definition)?;
+        self.end_creation(number);
         index.tell(&self.core.hub, "IndexAdded");
         Ok(index)
     }
@@ -383,10 +438,7 @@ impl Drop for Indexes {
     }
 }
 
-fn store_definition(
-    transaction: &mut WriteTransaction,
-    definition: &IndexDefinition,
-) -> Result<u32, WriteError> {
+fn next_number(transaction: &mut WriteTransaction) -> Result<u32, WriteError> {
     let mut settings = transaction.tree_mut(SETTINGS)?;
     let last = match settings.get(LAST_NUMBER_KEY)? {
         None => 0,
@@ -397,11 +449,13 @@ fn store_definition(
     };
     let number = last + 1;
     settings.put(LAST_NUMBER_KEY, &number.to_le_bytes())?;
-    let bytes = definition.encode();
-    transaction
-        .tree_mut(INDEXES)?
-        .put(&number.to_be_bytes(), bytes.as_bytes())?;
     Ok(number)
+}
+
+/// Numbers of the indexes that an environment of documents defines.
+pub(crate) fn definition_numbers(documents: &Environment) -> Result<Vec<u32>, OpenError> {
+    let definitions = load_definitions(documents)?;
+    Ok(definitions.into_iter().map(|(number, _)| number).collect())
 }
 
 fn load_definitions(documents: &Environment) -> Result<Vec<(u32, IndexDefinition)>, OpenError> {

@@ -10,7 +10,8 @@
 //! cost, `values` about instants, numbers and entries in static indexes, `vectors` about searches
 //! for vectors through indexes of either kind, `foresight` about patches that are worked out before
 //! their transaction, `guards` about guards of cluster-wide transactions and values of
-//! compare-exchange that expire.
+//! compare-exchange that expire, `unknown_directories` about directories of databases and
+//! indexes that nothing names.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -31,5 +32,6 @@ mod queries;
 mod series_policies;
 mod sets;
 mod static_indexes;
+mod unknown_directories;
 mod values;
 mod vectors;

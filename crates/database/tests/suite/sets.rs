@@ -76,22 +76,6 @@ fn a_deleted_database_is_gone_and_its_name_free() {
 }
 
 #[test]
-fn what_the_catalog_does_not_know_is_removed() {
-    let vfs = SimVfs::new(3);
-    let set = open(&vfs);
-    set.create("Music", "").unwrap();
-    drop(set);
-    let path = Path::new("/data/databases/7/documents");
-    vfs.create_directory(path).unwrap();
-    vfs.create_directory(Path::new("/data/databases/mine"))
-        .unwrap();
-    let set = open(&vfs);
-    assert!(!vfs.exists(path).unwrap());
-    assert!(vfs.exists(Path::new("/data/databases/mine")).unwrap());
-    assert!(set.get("music").unwrap().is_some());
-}
-
-#[test]
 fn creation_survives_power_loss() {
     for seed in 0..8 {
         println!("seed {seed}");

@@ -42,6 +42,18 @@ pub(super) fn databases(call: &Call) -> Outcome {
     Ok(Reply::value(&numbers))
 }
 
+/// `GET /jackdaw/directories`: directories below `databases/` that the catalog does not name, with
+/// their numbers. `jackdaw databases` adopts and removes them while the server is down.
+pub(super) fn directories(call: &Call) -> Outcome {
+    let unknown = call.shared.databases.unknown_directories();
+    let unknown = unknown.map_err(|error| WireError::new(kind::UNEXPECTED, error.to_string()))?;
+    let unknown: Vec<_> = unknown
+        .iter()
+        .map(|one| serde_json::json!({"Number": one.number, "Path": one.path}))
+        .collect();
+    Ok(Reply::value(&serde_json::json!({"Unknown": unknown})))
+}
+
 /// `GET /jackdaw/live`
 pub(super) fn watch(call: Arc<Call>) -> Pending {
     Box::pin(async move {

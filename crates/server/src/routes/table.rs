@@ -138,6 +138,9 @@ const OWN: &[Route<Row>] = rows! {
     Get "/jackdaw/metrics" Blocking(metrics::metrics)
         Operator NoDatabase NoBody Admin Unaudited
         "Numbers of the storage engine as Prometheus text";
+    Get "/jackdaw/directories" Blocking(live::directories)
+        Operator NoDatabase NoBody Admin Unaudited
+        "Directories of the data directory that the catalog does not name";
     Post "/jackdaw/backup" Blocking(backups::back_up)
         ClusterAdmin NoDatabase NoBody Admin Audited
         "Backs up all databases into a directory of the server's machine";

@@ -50,6 +50,16 @@ pub enum OpenError {
         /// The directory.
         path: PathBuf,
     },
+    /// Its files are there, without the one that says what they hold.
+    #[error(
+        "the file meta of {} is missing, its other files are there: restore the directory from a \
+         backup",
+        path.display()
+    )]
+    MetaMissing {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A newer or older program wrote it.
     #[error(
         "{} has format {found}, this program reads format {supported}: use the program version \

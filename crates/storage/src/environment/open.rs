@@ -18,7 +18,7 @@ use crate::compact::finish_compaction;
 use crate::error::{Damage, StorageError};
 use crate::journal::{
     Archive, JOURNAL_DIRECTORY, JOURNAL_UNIT_BYTES, Journal, JournalOptions, JournalPosition,
-    journal_number,
+    is_prepared, journal_number,
 };
 use crate::memory::FileView;
 use crate::meta::{EnvironmentId, META_NAME, META_TEMPORARY_NAME, Meta, MetaFile};
@@ -28,6 +28,8 @@ use crate::transaction::{ReadTransaction, SpaceSummary, WriterState};
 use crate::tree::TreeRoot;
 
 pub(super) const LOCK_NAME: &str = "LOCK";
+/// The owner of a directory may put this file there before the environment is created.
+const CREATION_MARK: &str = "creating.tmp";
 
 /// Address space kept for a small data file. A process has 128 TiB, so two thousand environments
 /// fit; the mapping of a file that outgrows it moves to a larger place.
@@ -118,23 +120,46 @@ impl Files<'_> {
             return Ok(());
         }
         let entries = self.vfs.list(self.directory).map_err(self.io("listing"))?;
-        let is_foreign = entries.iter().any(|entry| match entry.name.as_str() {
-            LOCK_NAME | JOURNAL_DIRECTORY | META_TEMPORARY_NAME => false,
-            Damage::DATA_FILE => entry.len_bytes > 0,
-            _ => true,
-        });
-        if is_foreign {
+        let is_own = |name: &str| {
+            let names = [LOCK_NAME, JOURNAL_DIRECTORY, META_TEMPORARY_NAME];
+            names.contains(&name) || name == Damage::DATA_FILE || name == CREATION_MARK
+        };
+        let is_foreign = entries.iter().any(|entry| !is_own(&entry.name));
+        let is_data = |name: &str| name == Damage::DATA_FILE;
+        let has_data = entries
+            .iter()
+            .any(|entry| is_data(&entry.name) && entry.len_bytes > 0);
+        if is_foreign || has_data {
             let is_encrypted = lacks_key(&**self.vfs, self.directory);
             if is_encrypted.map_err(self.io("opening"))? {
                 return Err(OpenError::Encrypted {
                     path: self.directory.to_owned(),
                 });
             }
-            return Err(OpenError::NotAnEnvironment {
+            if is_foreign {
+                return Err(OpenError::NotAnEnvironment {
+                    path: self.directory.to_owned(),
+                });
+            }
+        }
+        if has_data || self.has_journal()? {
+            return Err(OpenError::MetaMissing {
                 path: self.directory.to_owned(),
             });
         }
         Ok(())
+    }
+
+    /// Whether there are files of a journal. Creation makes the first one after the meta file.
+    fn has_journal(&self) -> Result<bool, OpenError> {
+        let io = self.io("listing");
+        if !self.vfs.exists(&self.journal_directory).map_err(&io)? {
+            return Ok(false);
+        }
+        let entries = self.vfs.list(&self.journal_directory).map_err(&io)?;
+        Ok(entries
+            .iter()
+            .any(|entry| journal_number(&entry.name).is_some()))
     }
 
     fn lock(&self) -> Result<Box<dyn FileLock>, OpenError> {
@@ -211,7 +236,9 @@ impl Files<'_> {
             options.journal_archive_bytes,
         );
         let entries = self.vfs.list(&self.journal_directory).map_err(&io)?;
-        let mut names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+        let is_own = |name: &String| journal_number(name).is_some() || is_prepared(name);
+        let names = entries.into_iter().map(|entry| entry.name);
+        let mut names: Vec<String> = names.filter(is_own).collect();
         let newest = names
             .iter()
             .filter_map(|name| journal_number(name))

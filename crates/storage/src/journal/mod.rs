@@ -22,7 +22,7 @@ pub(crate) use difference::{
 pub(crate) use file::{JournalFileHeader, JournalFileStart, journal_name, journal_number};
 pub(crate) use reader::{JournalPosition, JournalReader, JournalRecords, ReadRecord};
 pub(crate) use record::{JOURNAL_UNIT_BYTES, RecordFields};
-pub(crate) use writer::{Journal, JournalOptions};
+pub(crate) use writer::{Journal, JournalOptions, is_prepared};
 
 /// Directory of the journal inside an environment's.
 pub(crate) const JOURNAL_DIRECTORY: &str = "journal";

@@ -514,6 +514,11 @@ impl Appender {
     }
 }
 
+/// Whether `name` is that of a file that waits to become a journal file.
+pub(crate) fn is_prepared(name: &str) -> bool {
+    name.starts_with("prepared-") && name.ends_with(".tmp")
+}
+
 fn unit_multiple(bytes: u64) -> u64 {
     bytes.next_multiple_of(JOURNAL_UNIT_BYTES as u64)
 }
