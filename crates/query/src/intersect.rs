@@ -7,8 +7,9 @@
 //! - Without entries of their own (automatic indexes, results of a reduce) it is a plain `and`.
 //! - Where it is the whole condition, one entry of each such document is found: the first that
 //!   satisfies the first condition. So each document is one row.
-//! - Together with other conditions, what is found is all entries of such documents that satisfy one
-//!   of its own; below a `not` all entries of such documents, so that its complement is the other
+//! - Together with other conditions, what is found is all entries of such documents that satisfy
+//!   one of its own.
+//! - Below a `not` it is all entries of such documents, so that its complement is the other
 //!   documents.
 
 use std::collections::BTreeMap;

@@ -128,8 +128,8 @@ impl LikeOptions {
 }
 
 impl BoundQuery {
-    /// Puts the terms of `moreLikeThis` in its place, and what searches for vectors and intersections
-    /// find; any other query stays as it is.
+    /// Puts the terms of `moreLikeThis` in its place, and what searches for vectors and
+    /// intersections find; any other query stays as it is.
     ///
     /// # Errors
     /// Reading failed, what is given is not there, or vectors are of other dimensions.

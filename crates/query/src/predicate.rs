@@ -6,8 +6,8 @@
 //! - A test holds when any of the values passes it. `not` is the complement: a document without
 //!   the field does not pass `F = 1` and passes `F != 1`.
 //! - Text compares folded to lower case, by bytes, unless the field is exact.
-//! - Numbers compare by true value. Numbers and booleans also pass as their text, but not in ranges,
-//!   which hold values of one kind; text never passes as a number.
+//! - Numbers compare by true value. Numbers and booleans also pass as their text, but not in
+//!   ranges, which hold values of one kind; text never passes as a number.
 //! - Texts that are the same point in time are one value; a day is its first moment.
 //! - Objects pass only [`Test::Exists`] and tests of their JSON as text.
 

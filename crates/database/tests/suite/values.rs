@@ -122,14 +122,20 @@ fn a_reduce_groups_instants_whatever_their_spelling() {
     for (id, body) in &TIMES {
         store(&database, id, "Times", body);
     }
-    let reduce = r#","Reduce":"from r in results group r by r.T into g select new { T = g.Key, N = g.Sum(x => x.N) }""#;
+    let reduce = concat!(
+        r#","Reduce":"from r in results group r by r.T into g "#,
+        r#"select new { T = g.Key, N = g.Sum(x => x.N) }""#
+    );
     put_index(
         &database,
         "C",
         "from t in docs.Times select new { t.T, N = 1 }",
         reduce,
     );
-    let reduce = r#","Reduce":"groupBy(r => ({ T: r.T })).aggregate(g => ({ T: g.key.T, N: g.values.reduce((n, v) => n + v.N, 0) }))""#;
+    let reduce = concat!(
+        r#","Reduce":"groupBy(r => ({ T: r.T }))"#,
+        r#".aggregate(g => ({ T: g.key.T, N: g.values.reduce((n, v) => n + v.N, 0) }))""#
+    );
     put_index(
         &database,
         "J",

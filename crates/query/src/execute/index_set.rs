@@ -491,8 +491,8 @@ pub(super) fn find_test<P: PageRead + ?Sized>(
     })
 }
 
-/// Entries with a text in a range. Numbers and booleans have texts too, which do not count: where an
-/// entry has one, its document decides.
+/// Entries with a text in a range. Numbers and booleans have texts too, which do not count: where
+/// an entry has one, its document decides.
 fn find_texts<P: PageRead + ?Sized>(
     reader: &IndexReader<'_, P>,
     field: FieldId,
