@@ -36,8 +36,8 @@ fn documents_are_streamed_in_three_formats() {
     );
     assert!(plain.text().ends_with("}}]}"));
     assert_eq!(plain.json()["Results"].as_array().unwrap().len(), 2);
-    let array = connection.get(&format!("{path}&format=json")).json();
-    assert_eq!(array.as_array().unwrap().len(), 2);
+    let object = connection.get(&format!("{path}&format=json"));
+    assert_eq!(object.body, plain.body);
     let lines = connection.get(&format!("{path}&format=jsonl&"));
     let rows: Vec<&str> = lines.text().split("\r\n").collect();
     assert_eq!((rows.len(), rows[2]), (3, ""));
@@ -76,7 +76,7 @@ fn a_stream_of_everything_is_in_the_order_of_changes() {
     store(&mut connection, 3, 1);
     connection.put("/databases/db1/docs?id=a/00000", "{}");
     let answer = connection.get("/databases/db1/streams/docs?format=json");
-    let ids: Vec<Value> = answer.json().as_array().unwrap().to_vec();
+    let ids: Vec<Value> = answer.json()["Results"].as_array().unwrap().to_vec();
     let ids: Vec<&str> = ids
         .iter()
         .map(|row| row["@metadata"]["@id"].as_str().unwrap())
@@ -151,4 +151,35 @@ fn live_numbers_come_at_once_and_again_until_the_server_stops() {
     assert_eq!(once["Databases"][0]["DocumentsCount"], 5);
     assert_eq!(server.stop(), 0);
     while !watcher.read_chunk().is_empty() {}
+}
+
+#[test]
+fn documents_by_prefix_are_an_object_unless_lines_are_asked_for() {
+    let (_running, mut connection) = start_with_database();
+    for id in ["a/1", "A/2", "b/1"] {
+        connection.put(&format!("/databases/db1/docs?id={id}"), "{}");
+    }
+    for version in [
+        "",
+        "Raven-Client-Version: 5.4.0\r\n",
+        "Raven-Client-Version: 7.1.5\r\n",
+    ] {
+        for format in [
+            "",
+            "&format=json",
+            "&format=",
+            "&format=JSON",
+            "&format=nope",
+        ] {
+            for (prefix, count) in [("a/", 2), ("A/", 2), ("a%2F", 2), ("", 3), ("none/", 0)] {
+                let path = format!("/databases/db1/streams/docs?startsWith={prefix}{format}");
+                let answer = connection.exchange("GET", &path, version, b"");
+                let rows = answer.json()["Results"].as_array().unwrap().len();
+                assert_eq!(rows, count, "{path} {version}");
+            }
+        }
+        let path = "/databases/db1/streams/docs?startsWith=a/&format=jsonl";
+        let lines = connection.exchange("GET", path, version, b"");
+        assert_eq!(lines.text().lines().count(), 2, "{version}");
+    }
 }

@@ -430,3 +430,51 @@ fn a_delay_is_kept_and_bounded() {
         assert!(answer.text().contains(part), "{}", answer.text());
     }
 }
+
+#[test]
+fn compaction_is_checked_and_refused_with_the_offline_step() {
+    let (_running, mut connection) = start_with_database();
+    let (operation, unsupported) = (
+        "System.InvalidOperationException",
+        "System.NotSupportedException",
+    );
+    for (body, kind, part) in [
+        (json!({ "Documents": true }), operation, "required field"),
+        (
+            json!({ "DatabaseName": null, "Documents": true }),
+            operation,
+            "required field",
+        ),
+        (
+            json!({ "DatabaseName": "no", "Documents": true }),
+            operation,
+            "doesn't exist",
+        ),
+        (
+            json!({ "DatabaseName": "db1", "Documents": false }),
+            operation,
+            "Nothing to compact",
+        ),
+        (
+            json!({ "DatabaseName": "db1", "Indexes": [] }),
+            operation,
+            "Nothing to compact",
+        ),
+        (
+            json!({ "DatabaseName": "DB1", "Documents": true }),
+            unsupported,
+            "jackdaw compact",
+        ),
+        (
+            json!({ "DatabaseName": "db1", "Indexes": ["I"] }),
+            unsupported,
+            "jackdaw compact",
+        ),
+    ] {
+        refused(
+            &connection.post("/admin/compact", &body.to_string()),
+            kind,
+            part,
+        );
+    }
+}

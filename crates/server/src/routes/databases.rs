@@ -269,6 +269,34 @@ pub(super) fn delete(call: &Call) -> Outcome {
     ))
 }
 
+/// `POST /admin/compact` with `{DatabaseName, Documents, Indexes}`: checked, and refused with the
+/// step that does it. Compaction rewrites an environment that nothing has open.
+pub(super) fn compact(call: &Call) -> Outcome {
+    let mut parser = input::parser(call);
+    let order = input::object(call, &mut parser)?;
+    let refused = |message: String| WireError::new(kind::INVALID_OPERATION, message);
+    let name = input::text(order, "DatabaseName")?.unwrap_or("");
+    if name.trim().is_empty() {
+        let message = "DatabaseName is a required field when compacting a database.";
+        return Err(refused(message.to_owned()));
+    }
+    if call.shared.databases.entry(name).is_none() {
+        let message = format!("Cannot compact database {name}, it doesn't exist.");
+        return Err(refused(message));
+    }
+    let documents = order.get("Documents").and_then(|flag| flag.as_bool());
+    if documents != Some(true) && input::texts(order, "Indexes")?.is_empty() {
+        let message = "Documents is false in compact settings and no indexes were supplied. \
+                       Nothing to compact.";
+        return Err(refused(message.to_owned()));
+    }
+    let message = format!(
+        "Database '{name}' is not compacted while it is served. Stop the server and run \
+         `jackdaw compact` on its data directory; space that is freed meanwhile is used again."
+    );
+    Err(WireError::new(kind::NOT_SUPPORTED, message))
+}
+
 /// `POST /admin/databases/set-lock` with `{DatabaseNames, Mode}`: whether databases may be deleted.
 pub(super) fn set_lock(call: &Call) -> Outcome {
     let mut parser = input::parser(call);

@@ -2,7 +2,7 @@
 //! `/databases/*/streams/queries`.
 //!
 //! One snapshot serves the whole stream. With `format=jsonl` each document is a line of its own,
-//! ended by CR LF; with `format=json` the answer is one array; with `format=csv` a table, see
+//! ended by CR LF; with `format=json` the answer to a query is one array; with `format=csv` a table, see
 //! `csv`; otherwise an object with `Results` and nothing behind it, because clients stop reading at
 //! the end of the list.
 //!
@@ -255,7 +255,11 @@ impl RowSink for TableRows<'_> {
 /// `GET /databases/*/streams/docs?format=`, with the parameters of a listing.
 pub(super) fn documents(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let snapshot = documents::snapshot(call)?;
-    let format = Format::read(call.query());
+    // Clients that ask for JSON here read an object, not the array that a query gives.
+    let format = match Format::read(call.query()) {
+        Format::Array => Format::Object,
+        other => other,
+    };
     let listing = Unlisted::OldestFirst;
     if format == Format::Table {
         let mut rows = TableRows::begin(call, "documents", out);

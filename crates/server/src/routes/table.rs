@@ -101,6 +101,8 @@ const SERVER: &[Route<Row>] = rows! {
         Operator NoDatabase NoBody Admin Audited "Refused: there is no other node";
     Delete "/admin/databases" Blocking(databases::delete)
         Operator NoDatabase Json Admin Audited "Deletes databases";
+    Post "/admin/compact" Blocking(databases::compact)
+        Operator NoDatabase Small Admin Audited "Refused: compaction is an offline step";
     Post "/admin/databases/set-lock" Blocking(databases::set_lock)
         Operator NoDatabase Json Admin Audited "Guards databases";
     Post "/admin/databases/disable" Blocking(settings::disable)
