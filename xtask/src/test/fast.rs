@@ -21,6 +21,8 @@ use crate::{process, repository};
 /// Wall time of the whole suite after the build, on two idle cores; reported when it is exceeded.
 const BUDGET: Duration = Duration::from_secs(60);
 const SLOWEST_SHOWN: usize = 10;
+/// What is built and run. Libraries are among the tests; `--lib` would refuse a package without one.
+const TARGETS: &[&str] = &["--bins", "--tests", "--examples"];
 /// Tests that compile programs against a package: package and test. Their first run builds its
 /// dependencies once more, which belongs to the build.
 const COMPILING_TESTS: &[(&str, &str)] = &[("jackdaw-storage", "lifetimes")];
@@ -36,7 +38,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let settings = parse(arguments)?;
     let root = repository::root();
     let mut build = process::cargo_in(&root, &["test", "--no-run"]);
-    process::run(build.args(&settings.packages))?;
+    process::run(build.args(&settings.packages).args(TARGETS))?;
     build_compiling_tests(&root, &settings)?;
 
     let mut report = Report::default();
@@ -112,9 +114,7 @@ fn parse(arguments: &[String]) -> Result<Settings> {
 
 fn run_binaries(root: &Path, settings: &Settings, report: &mut Report) -> Result<bool> {
     let mut command = process::cargo_in(root, &["test", "--no-fail-fast"]);
-    command
-        .args(&settings.packages)
-        .args(["--lib", "--bins", "--tests", "--examples"]);
+    command.args(&settings.packages).args(TARGETS);
     if let Some(variable) = runner_variable()? {
         command.env(variable, "env RUSTC_BOOTSTRAP=libtest_report_time");
         command.args(["--", "-Z", "unstable-options", "--report-time"]);
