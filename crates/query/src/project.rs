@@ -339,7 +339,7 @@ fn push_loaded(
             None => row.value(name, document.body.root()),
         },
         Some(Loaded::Many(documents)) => row.array(name, |list| {
-            for document in documents.iter().flatten() {
+            for document in documents {
                 let root = document.body.root();
                 match path {
                     Some(path) => {

@@ -31,8 +31,10 @@ pub(crate) struct Load {
 /// Where the ids of loaded documents come from.
 #[derive(Clone, Debug)]
 pub(crate) enum LoadIds {
-    /// The values at a path.
+    /// The values at a path of the document.
     At(FieldPath),
+    /// The values at a path of the documents of an earlier item.
+    Of(usize, FieldPath),
     /// A literal or parameter.
     Given(Vec<String>),
 }
@@ -69,10 +71,19 @@ pub(crate) struct Made<'s> {
     pub(crate) marks_series: bool,
 }
 
-/// The documents of one item of `load`.
+/// The documents of one item of `load` that are there.
 pub(crate) enum Loaded<'s> {
     One(Option<StoredDocument<'s>>),
-    Many(Vec<Option<StoredDocument<'s>>>),
+    Many(Vec<StoredDocument<'s>>),
+}
+
+impl<'s> Loaded<'s> {
+    fn documents(&self) -> &[StoredDocument<'s>] {
+        match self {
+            Loaded::One(one) => one.as_slice(),
+            Loaded::Many(list) => list,
+        }
+    }
 }
 
 /// Reads the documents that `load` names for `document`.
@@ -81,24 +92,28 @@ fn load_all<'s, S: Source>(
     document: &StoredDocument<'_>,
     source: &'s S,
 ) -> Result<Vec<Loaded<'s>>, QueryError> {
-    let mut loaded = Vec::with_capacity(load.len());
+    let mut loaded: Vec<Loaded<'s>> = Vec::with_capacity(load.len());
     for item in load {
         let mut ids = Vec::new();
+        let mut push = |id: &str| ids.push(id.to_owned());
         match &item.ids {
-            LoadIds::At(path) => for_each_id(document, path, &mut |id| ids.push(id.to_owned())),
+            LoadIds::At(path) => for_each_id(document, path, &mut push),
+            LoadIds::Of(slot, path) => {
+                let documents = loaded.get(*slot).map_or(&[][..], Loaded::documents);
+                for document in documents {
+                    for_each_id(document, path, &mut push);
+                }
+            }
             LoadIds::Given(given) => ids.clone_from(given),
         }
-        let mut found = Vec::with_capacity(ids.len());
-        for id in ids.iter().take(if item.many { usize::MAX } else { 1 }) {
-            let one = match id.is_empty() {
-                true => None,
-                false => source.document_by_id(id).map_err(QueryError::Source)?,
-            };
-            found.push(one);
-        }
+        ids.retain(|id| !id.is_empty());
+        let by_id = |id: &String| source.document_by_id(id).map_err(QueryError::Source);
         loaded.push(match item.many {
-            true => Loaded::Many(found),
-            false => Loaded::One(found.into_iter().next().flatten()),
+            true => {
+                let found = ids.iter().filter_map(|id| by_id(id).transpose());
+                Loaded::Many(found.collect::<Result<_, _>>()?)
+            }
+            false => Loaded::One(ids.first().map(by_id).transpose()?.flatten()),
         });
     }
     Ok(loaded)
@@ -179,24 +194,17 @@ impl Scripted {
             .machine
             .get_or_insert_with(|| Machine::new(&call.program, &ScriptLimits::default()));
         let texts = Texts::of(document);
-        let many = |loaded: &Loaded<'_>| match loaded {
-            Loaded::One(one) => vec![one.as_ref().map(Texts::of)],
-            Loaded::Many(list) => list.iter().map(|one| one.as_ref().map(Texts::of)).collect(),
-        };
-        let loaded_texts: Vec<Vec<Option<Texts>>> = loaded.iter().map(many).collect();
+        let texts_of = |loaded: &Loaded<'_>| loaded.documents().iter().map(Texts::of).collect();
+        let loaded_texts: Vec<Vec<Texts>> = loaded.iter().map(texts_of).collect();
         let mut arguments = vec![Argument::Document(texts.document(document))];
         for (loaded, texts) in loaded.iter().zip(&loaded_texts) {
-            arguments.push(match (loaded, texts.as_slice()) {
-                (Loaded::One(Some(one)), [Some(texts)]) => Argument::Document(texts.document(one)),
-                (Loaded::One(_), _) => Argument::Nothing,
-                (Loaded::Many(list), texts) => {
-                    let pairs = list.iter().zip(texts);
-                    let documents = pairs.map(|(one, texts)| match (one, texts) {
-                        (Some(one), Some(texts)) => Some(texts.document(one)),
-                        _ => None,
-                    });
-                    Argument::Documents(documents.collect())
-                }
+            let pairs = loaded.documents().iter().zip(texts);
+            let mut documents = pairs.map(|(one, texts)| texts.document(one));
+            arguments.push(match loaded {
+                Loaded::One(_) => documents
+                    .next()
+                    .map_or(Argument::Nothing, Argument::Document),
+                Loaded::Many(_) => Argument::Documents(documents.map(Some).collect()),
             });
         }
         let mut host = SourceHost {

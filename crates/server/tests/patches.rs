@@ -295,6 +295,75 @@ fn a_query_patches_everything_it_finds() {
 }
 
 #[test]
+fn an_update_sees_what_its_query_loads() {
+    let (_server, mut connection) = start();
+    for (id, body) in [
+        (
+            "t/1",
+            r#"{"Title":"One","Next":"t/2","Tags":["t/2","none","t/1",null,7]}"#,
+        ),
+        ("t/2", r#"{"Title":"Two","Next":"none"}"#),
+        ("p/1", r#"{"Ref":"t/1","@metadata":{"@collection":"Pas"}}"#),
+        ("p/2", r#"{"Ref":"none","@metadata":{"@collection":"Pas"}}"#),
+        ("p/3", r#"{"Ref":null,"@metadata":{"@collection":"Pas"}}"#),
+        ("p/4", r#"{"@metadata":{"@collection":"Pas"}}"#),
+    ] {
+        assert_eq!(connection.put(&format!("{DOCS}{id}"), body).status, 201);
+    }
+    let mut update = |query: &str| {
+        let asked =
+            json!({ "Query": query, "QueryParameters": { "id": "t/2", "ids": ["t/2", "t/1"] } });
+        let target = "/databases/db1/queries?allowStale=false";
+        let answer = send(&mut connection, target, &json!({ "Query": asked }));
+        let state = wait(&mut connection, &answer);
+        assert_eq!(state["Status"], "Completed", "{query}: {state}");
+        ["p/1", "p/2", "p/3", "p/4"].map(|id| load(&mut connection, id)["X"].clone())
+    };
+    let title = json!("One");
+    assert_eq!(
+        update("from Pas as x load x.Ref as r update { x.X = r ? r.Title : null }"),
+        [title.clone(), json!(null), json!(null), json!(null)]
+    );
+    assert_eq!(
+        update("from Pas load Ref as r update { this.X = r === null ? 0 : r.Title }"),
+        [title, json!(0), json!(0), json!(0)]
+    );
+    let chained = "from Pas as x load x.Ref as r, r.Next as n, n.Next as gone
+        update { x.X = [r, n, gone].map(one => one?.Title ?? null) }";
+    let nothing = json!([null, null, null]);
+    assert_eq!(
+        update(chained),
+        [
+            json!(["One", "Two", null]),
+            nothing.clone(),
+            nothing.clone(),
+            nothing
+        ]
+    );
+    let lists = "from Pas as x load x.Ref as r, r.Tags[] as tags[], tags[].Next as further[]
+        update { x.X = [tags.map(tag => tag.Title), further.length] }";
+    assert_eq!(update(lists)[0], json!([["Two", "One"], 1]));
+    let given = "from Pas as x load $id as one, 't/1' as two, $ids as all[], null as no
+        update { x.X = [one.Title, two.Title, all.length, no] }";
+    assert_eq!(update(given)[3], json!(["Two", "One", 2, null]));
+    // A change of the document does not change what was loaded for it.
+    let changed = "from Pas as x load x.Ref as r update { x.Ref = 't/2'; x.X = r?.Title ?? 'no' }";
+    assert_eq!(update(changed)[0], "One");
+}
+
+#[test]
+fn loads_of_an_update_that_cannot_be_are_refused_at_once() {
+    let (_server, mut connection) = start();
+    for loads in ["c.F as c", "c.F as r, c.G as r", "7 as r", "true as r"] {
+        let query = format!("from Cars as c load {loads} update {{ this.F = 0 }}");
+        let body = json!({ "Query": { "Query": query } });
+        let answer = send(&mut connection, "/databases/db1/queries", &body);
+        assert_eq!(answer.status, 400, "{loads}: {}", answer.text());
+    }
+    assert_eq!(load(&mut connection, "a/1")["F"], 1);
+}
+
+#[test]
 fn patches_by_query_are_refused_at_once_or_end_as_faulted() {
     let (_server, mut connection) = start();
     let target = "/databases/db1/queries?details=true";

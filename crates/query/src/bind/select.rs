@@ -100,7 +100,7 @@ pub(super) fn bind_load(
     let mut load: Vec<Load> = Vec::with_capacity(items.len());
     for item in items {
         let ids = match &item.expression {
-            Expression::Path(path) => LoadIds::At(FieldPath::new(path, binder.alias)),
+            Expression::Path(path) => load_ids(binder, path, &load),
             Expression::Value(value) => LoadIds::Given(match binder.parameters.resolve(value)? {
                 Resolved::Text(id) => vec![id.into_owned()],
                 Resolved::Null => Vec::new(),
@@ -131,6 +131,26 @@ pub(super) fn bind_load(
         });
     }
     Ok(load)
+}
+
+/// Ids at a path of the document, or of one that an earlier item loads.
+fn load_ids(binder: &Binder<'_, '_>, path: &Path, earlier: &[Load]) -> LoadIds {
+    if let [PathPart::Name(first), _, ..] = path.parts.as_slice()
+        && let Some(slot) = earlier.iter().position(|item| item.name == *first)
+    {
+        return LoadIds::Of(slot, inside_loaded(path, earlier[slot].many));
+    }
+    LoadIds::At(FieldPath::new(path, binder.alias))
+}
+
+/// The path inside a loaded document, without its alias: `b.To`, and of a list `b.To` or `b[].To`.
+fn inside_loaded(path: &Path, many: bool) -> FieldPath {
+    let mut parts = path.parts.get(1..).unwrap_or_default();
+    if let ([PathPart::Each, rest @ ..], true) = (parts, many) {
+        parts = rest;
+    }
+    let parts = parts.to_vec();
+    FieldPath::new(&Path { parts }, None)
 }
 
 fn script_call(
@@ -337,10 +357,15 @@ fn bind_item(
                 |item| matches!(first, Some(PathPart::Name(name)) if *name == item.alias),
             );
             if let Some(slot) = loaded {
-                let inside = FieldPath::new(path, Some(&query.load[slot].alias));
-                let whole = path.as_name().is_some();
-                let name = inside.output_name();
-                return Ok((name, OutputSource::Loaded(slot, (!whole).then_some(inside))));
+                let item = &query.load[slot];
+                let inside = inside_loaded(path, item.many);
+                if inside.parts().is_empty() {
+                    return Ok((item.alias.clone(), OutputSource::Loaded(slot, None)));
+                }
+                return Ok((
+                    inside.output_name(),
+                    OutputSource::Loaded(slot, Some(inside)),
+                ));
             }
             let path = FieldPath::new(path, binder.alias);
             Ok((path.output_name(), OutputSource::Field(path)))

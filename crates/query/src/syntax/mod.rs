@@ -7,6 +7,7 @@ mod error;
 mod explain;
 mod expression;
 mod lexer;
+mod loads;
 mod parser;
 mod print;
 mod script;

@@ -29,13 +29,11 @@ pub(super) fn start(call: &Call) -> Outcome {
     let parsed = syntax::parse_patch(&asked.text);
     let parsed = parsed.map_err(|error| failure::query(&QueryError::Syntax(error), &asked))?;
     refuse_filter(&parsed)?;
+    let work = Arc::new(work_of(&asked, &parsed)?);
     let options = Options::read(call, &mut asked);
     let description = format!("Patches what is found by: {}", asked.text);
     options.begin(call, &database, description, move |database, progress| {
-        finish(
-            progress,
-            patch(database, &asked, &parsed, options, progress),
-        );
+        finish(progress, patch(database, &asked, &work, options, progress));
     })
 }
 
@@ -43,13 +41,12 @@ pub(super) fn start(call: &Call) -> Outcome {
 fn patch(
     database: &Database,
     asked: &Asked,
-    query: &Query,
+    work: &Arc<PatchWork>,
     options: Options,
     progress: &Progress,
 ) -> Result<Option<Done>, WireError> {
     let ids = find(database, asked, true)?;
-    let work = Arc::new(work_of(asked, query));
-    let mut foresight = Foresight::new(&work);
+    let mut foresight = Foresight::new(work);
     let commands = |ids: &[String]| {
         let seen = foresight.as_mut();
         let seen = seen.map_or_else(Vec::new, |foresight| foresight.see(database, ids));
@@ -87,11 +84,15 @@ fn patch(
 }
 
 /// The script of the `update` clause with what surrounds it.
-fn work_of(asked: &Asked, query: &Query) -> PatchWork {
-    let text = query.update.as_ref().map(|script| script.0.clone());
-    PatchWork::Script {
+fn work_of(asked: &Asked, query: &Query) -> Result<PatchWork, WireError> {
+    let loads = query.load_statements();
+    let mut text = loads.map_err(|why| failure::query(&QueryError::Invalid(why), asked))?;
+    if let Some(script) = &query.update {
+        text.push_str(&script.0);
+    }
+    Ok(PatchWork::Script {
         script: PatchScript {
-            text: text.unwrap_or_default(),
+            text,
             parameters: asked.parameters.clone(),
         },
         context: ScriptContext {
@@ -100,7 +101,7 @@ fn work_of(asked: &Asked, query: &Query) -> PatchWork {
         },
         if_missing: None,
         create_if_missing: None,
-    }
+    })
 }
 
 fn detail(result: CommandResult) -> Option<Detail> {

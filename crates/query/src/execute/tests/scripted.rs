@@ -8,7 +8,7 @@ fn database() -> TestDatabase {
     for (id, body) in [
         (
             "a/1",
-            r#"{"F":1,"Name":"Alpha","Ref":"o/1","L":[{"P":"o/1"},{"P":"o/2"}]}"#,
+            r#"{"F":1,"Name":"Alpha","Ref":"o/1","L":[{"P":"o/1"},{"P":"no"},{"P":"o/2"},{}]}"#,
         ),
         (
             "a/2",
@@ -17,7 +17,7 @@ fn database() -> TestDatabase {
     ] {
         database.put(id, "Cars", body);
     }
-    database.put("o/1", "Owners", r#"{"Name":"Ann","City":"Oslo"}"#);
+    database.put("o/1", "Owners", r#"{"Name":"Ann","City":"Oslo","Next":"o/2"}"#);
     database.put("o/2", "Owners", r#"{"Name":"Bo"}"#);
     database
 }
@@ -26,7 +26,7 @@ fn ask(text: &str) -> Result<TestResult, QueryError> {
     let database = database();
     run(
         text,
-        r#"{"p":{"x":5}}"#,
+        r#"{"p":{"x":5},"ids":["o/2","no","o/1"]}"#,
         &TestSource::without_index(&database),
     )
 }
@@ -114,6 +114,35 @@ fn load_gives_documents_by_path_and_by_id() {
     check(
         "from Cars as c where c.F = 1 load c.L[].P as all[] select { n: all.map(o => o.Name) }",
         r#"{"n":["Ann","Bo"]"#,
+    );
+}
+
+#[test]
+fn load_goes_on_from_what_was_loaded() {
+    check(
+        "from Cars as c where id() = 'a/1' load c.Ref as r, r.Next as n, n.Next as gone
+            select r.Name as R, n.Name as N, gone.Name as G",
+        r#"{"R":"Ann","N":"Bo","G":null"#,
+    );
+    check(
+        "from Cars as c where id() = 'a/1' load c.L[].P as all[], all[].Next as n[]
+            select { n: n.map(o => o.Name), all: all.length }",
+        r#"{"n":["Bo"],"all":2"#,
+    );
+}
+
+#[test]
+fn a_list_of_loaded_documents_has_those_that_are_there() {
+    for path in ["all.Name", "all[].Name"] {
+        check(
+            &format!("from Cars as c where id() = 'a/1' load c.L[].P as all[] select {path} as N"),
+            r#"{"N":["Ann","Bo"]"#,
+        );
+    }
+    check(
+        "from Cars as c where id() = 'a/1' load $ids as all[]
+            select { n: all.map(o => o.Name), count: all.length }",
+        r#"{"n":["Bo","Ann"],"count":2"#,
     );
 }
 
