@@ -17,7 +17,11 @@ fn database() -> TestDatabase {
     ] {
         database.put(id, "Cars", body);
     }
-    database.put("o/1", "Owners", r#"{"Name":"Ann","City":"Oslo","Next":"o/2"}"#);
+    database.put(
+        "o/1",
+        "Owners",
+        r#"{"Name":"Ann","City":"Oslo","Next":"o/2"}"#,
+    );
     database.put("o/2", "Owners", r#"{"Name":"Bo"}"#);
     database
 }
