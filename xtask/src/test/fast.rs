@@ -21,7 +21,7 @@ use crate::{process, repository};
 /// Wall time of the whole suite after the build, on two idle cores; reported when it is exceeded.
 const BUDGET: Duration = Duration::from_secs(60);
 const SLOWEST_SHOWN: usize = 10;
-/// What is built and run. Libraries are among the tests; `--lib` would refuse a package without one.
+/// What is built and run. Libraries are among the tests; `--lib` refuses a package without one.
 const TARGETS: &[&str] = &["--bins", "--tests", "--examples"];
 /// Tests that compile programs against a package: package and test. Their first run builds its
 /// dependencies once more, which belongs to the build.
