@@ -54,7 +54,7 @@ impl DatabaseSet {
         let vfs = self.vfs();
         let io = |source| OpenError::io("removal", &unknown.path, source);
         marks::begin_deletion(&**vfs, &unknown.path).map_err(io)?;
-        vfs.remove_directory(&unknown.path).map_err(io)?;
+        marks::remove(&**vfs, &unknown.path).map_err(io)?;
         Ok(())
     }
 

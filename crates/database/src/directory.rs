@@ -39,7 +39,7 @@ impl Directory {
 impl Drop for Directory {
     fn drop(&mut self) {
         if self.is_deleted.load(Ordering::Relaxed)
-            && let Err(error) = self.vfs.remove_directory(&self.path)
+            && let Err(error) = marks::remove(&*self.vfs, &self.path)
         {
             // It is marked, so that the next opening of what holds it removes it.
             let path = self.path.display();

@@ -62,7 +62,8 @@ pub(crate) fn is_marked(vfs: &dyn Vfs, directory: &Path) -> io::Result<bool> {
     Ok(vfs.exists(&directory.join(CREATING))? || vfs.exists(&directory.join(DELETING))?)
 }
 
-/// Directories in `parent` under numbers that `is_known` does not accept, by number.
+/// Directories in `parent` under numbers that `is_known` does not accept, by number; without empty
+/// ones.
 pub(crate) fn unknown(
     vfs: &dyn Vfs,
     parent: &Path,
@@ -78,6 +79,10 @@ pub(crate) fn unknown(
         };
         if !is_known(number) {
             let path = parent.join(&entry.name);
+            if vfs.list(&path)?.is_empty() {
+                // Left by power loss in the middle of a creation or removal, or a mount point.
+                continue;
+            }
             found.push(UnknownDirectory {
                 number,
                 is_unfinished: is_marked(vfs, &path)?,
@@ -98,13 +103,27 @@ pub(crate) fn complete(
     let (unfinished, left): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| one.is_unfinished);
     for one in unfinished {
         tracing::info!(path = %one.path.display(), what, "an unfinished directory is removed");
-        vfs.remove_directory(&one.path)?;
+        remove(vfs, &one.path)?;
     }
     for one in &left {
         let path = one.path.display();
         tracing::warn!(%path, what, "a directory that nothing names is left alone");
     }
     Ok(left)
+}
+
+/// Removes a marked directory. The mark goes last, so that power loss leaves it, or nothing else.
+pub(crate) fn remove(vfs: &dyn Vfs, directory: &Path) -> io::Result<()> {
+    for entry in vfs.list(directory)? {
+        let path = directory.join(&entry.name);
+        if entry.is_directory {
+            vfs.remove_directory(&path)?;
+        } else if entry.name != CREATING && entry.name != DELETING {
+            vfs.remove_file(&path)?;
+        }
+    }
+    vfs.sync_directory(directory)?;
+    vfs.remove_directory(directory)
 }
 
 /// The number that is written as `name`; `None` for `07` or `+7`.

@@ -239,6 +239,9 @@ pub enum DamageKind {
         /// One that was written when all before were durable.
         found: u64,
     },
+    /// A file that has to be there is not, or is empty.
+    #[error("the file is missing: put it back, or restore the directory from a backup")]
+    Missing,
     /// A record of the journal is not what was written.
     #[error("the record at byte {offset} is damaged")]
     Record {

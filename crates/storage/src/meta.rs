@@ -11,7 +11,7 @@
 //!   them is damaged, the other one can be opened.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jackdaw_base::hash::xxh3_64_without_checksum;
 use jackdaw_io::{
@@ -58,7 +58,8 @@ pub(crate) struct MetaSlot {
     catalog_root: [u8; 40],
     flags: U64,
     salt: U64,
-    reserved: [u8; 64],
+    newest_journal: U64,
+    reserved: [u8; 56],
     checksum: U64,
 }
 
@@ -75,14 +76,19 @@ pub(crate) struct Meta {
     pub(crate) salt: u64,
     /// Whether the environment was closed in order.
     pub(crate) is_clean: bool,
+    /// Newest journal file that was started; 0 when that was not noted.
+    pub(crate) newest_journal: u64,
 }
 
 const FLAG_CLEAN: u64 = 1;
 
-/// The open meta file.
+/// The open meta file. Clones write the same file, one at a time.
+#[derive(Clone)]
 pub(crate) struct MetaFile {
     file: Arc<dyn VfsFile>,
     path: PathBuf,
+    /// What was written last: flusher and journal write slots independently.
+    last: Arc<Mutex<Meta>>,
 }
 
 impl MetaFile {
@@ -108,8 +114,9 @@ impl MetaFile {
         let created = MetaFile {
             file,
             path: path.clone(),
+            last: Arc::new(Mutex::new(meta.clone())),
         };
-        created.write(meta)?;
+        created.write_slot(meta)?;
         vfs.rename(&temporary, &path).map_err(io)?;
         vfs.sync_directory(directory).map_err(io)?;
         Ok(created)
@@ -182,7 +189,8 @@ impl MetaFile {
                 let has_damaged_slot = slots
                     .iter()
                     .any(|slot| !(slot.is_sound() || meta.sequence == 0 && is_blank(slot)));
-                Ok((MetaFile { file, path }, meta, has_damaged_slot))
+                let last = Arc::new(Mutex::new(meta.clone()));
+                Ok((MetaFile { file, path, last }, meta, has_damaged_slot))
             }
             Some(slot) => Err(OpenError::Version {
                 path: directory.to_owned(),
@@ -198,8 +206,34 @@ impl MetaFile {
         }
     }
 
-    /// Writes `meta` durably into the slot of its sequence number.
+    /// Writes `meta` durably into the older slot. Its sequence and newest journal file are those of
+    /// the file.
     pub(crate) fn write(&self, meta: &Meta) -> Result<(), StorageError> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = Meta {
+            sequence: last.sequence + 1,
+            newest_journal: last.newest_journal,
+            ..meta.clone()
+        };
+        self.write_slot(&next)?;
+        *last = next;
+        Ok(())
+    }
+
+    /// Notes durably that journal file `number` was started, whatever else the newer slot says.
+    pub(crate) fn note_newest_journal(&self, number: u64) -> Result<(), StorageError> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = Meta {
+            sequence: last.sequence + 1,
+            newest_journal: number,
+            ..last.clone()
+        };
+        self.write_slot(&next)?;
+        *last = next;
+        Ok(())
+    }
+
+    fn write_slot(&self, meta: &Meta) -> Result<(), StorageError> {
         let mut slot = AlignedBuffer::zeroed(SLOT_BYTES);
         slot[..size_of::<MetaSlot>()].copy_from_slice(MetaSlot::encode(meta).as_bytes());
         let offset = meta.sequence % 2 * SLOT_BYTES as u64;
@@ -225,7 +259,8 @@ impl MetaSlot {
             catalog_root: [0; 40],
             flags: if meta.is_clean { FLAG_CLEAN } else { 0 }.into(),
             salt: meta.salt.into(),
-            reserved: [0; 64],
+            newest_journal: meta.newest_journal.into(),
+            reserved: [0; 56],
             checksum: 0.into(),
         };
         slot.catalog_root
@@ -248,6 +283,7 @@ impl MetaSlot {
             catalog_root: TreeRoot::decode(&self.catalog_root).ok()?,
             salt: self.salt.get(),
             is_clean: self.flags.get() & FLAG_CLEAN != 0,
+            newest_journal: self.newest_journal.get(),
         })
     }
 
@@ -284,6 +320,7 @@ mod tests {
                 catalog_root,
                 flags,
                 salt,
+                newest_journal,
                 reserved,
                 checksum
             }

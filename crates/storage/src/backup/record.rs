@@ -121,6 +121,7 @@ impl BackupRecord {
         Meta {
             environment_id: EnvironmentId(self.environment_id),
             sequence: 0,
+            newest_journal: 0,
             position: JournalPosition {
                 number: 0,
                 offset: 0,

@@ -261,7 +261,6 @@ impl Shared {
     /// Writes the flusher's state into the older meta slot.
     pub(super) fn note(&self, state: &mut FlushState, is_clean: bool) -> Result<(), StorageError> {
         let meta = Meta {
-            sequence: state.meta.sequence + 1,
             is_clean,
             ..state.meta.clone()
         };

@@ -12,7 +12,9 @@ use jackdaw_io::{FileLock, OpenMode, OpenOptions, Vfs, VfsFile, lacks_key};
 
 use super::error::OpenError;
 use super::options::Options;
-use super::recovery::{Places, RecoveryReport, check_end, recover, refuse_newer_pages};
+use super::recovery::{
+    Places, RecoveryReport, check_end, check_newest, recover, refuse_newer_pages,
+};
 use super::shared::{Parts, Shared};
 use crate::compact::finish_compaction;
 use crate::error::{Damage, StorageError};
@@ -76,12 +78,16 @@ pub(super) fn open(
         overlay_bytes_max: options.scratch_bytes,
     };
     let was_clean = meta.is_clean;
-    let (mut meta, mut recovery) = recover(&*vfs, &places, &meta, &|_, _| true)?;
+    let before = meta;
+    let (mut meta, mut recovery) = recover(&*vfs, &places, &before, &|_, _| true)?;
     if !was_clean {
         check_end(&*vfs, &files.journal_directory, &meta)?;
     }
     if has_damaged_slot {
         refuse_newer_pages(&*data_file, directory, &meta)?;
+    }
+    if !was_clean {
+        check_newest(&*vfs, &files.journal_directory, &before)?;
     }
     files.start_fresh_journal(&meta_file, &mut meta, options)?;
     let shared = files.share(options, data_file, meta_file, meta, lock)?;
@@ -206,6 +212,7 @@ impl Files<'_> {
             catalog_root: TreeRoot::empty(),
             salt: u64::from_le_bytes(salt.try_into().expect("8 bytes are left")),
             is_clean: true,
+            newest_journal: 0,
         };
         let file = MetaFile::create(&**self.vfs, self.directory, &meta)?;
         Ok((file, meta, false))
@@ -252,12 +259,10 @@ impl Files<'_> {
                 self.vfs.remove_file(&path).map_err(&io)?;
             }
         }
-        meta.sequence += 1;
         meta.is_clean = false;
         meta_file.write(meta)?;
         if !names.is_empty() {
             // The older slot must not lead to files that are gone, should this one be damaged.
-            meta.sequence += 1;
             meta_file.write(meta)?;
         }
         for name in names {
@@ -299,6 +304,7 @@ impl Files<'_> {
             meta.environment_id,
             journal_options,
             meta.position,
+            Some(meta_file.clone()),
         );
         let (transaction, page_count) = (meta.position.transaction, meta.page_count);
         let catalog_root = meta.catalog_root;

@@ -18,7 +18,7 @@ use jackdaw_io::{AlignedBuffer, FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
 use super::error::OpenError;
 use super::open::{LOCK_NAME, MAPPING_RESERVE_BYTES, Opened};
 use super::options::Options;
-use super::recovery::{Places, check_end, refuse_newer_pages, replay_journal};
+use super::recovery::{Places, check_end, check_newest, refuse_newer_pages, replay_journal};
 use super::shared::{CHECKSUM_BYTES, Parts, Shared};
 use crate::compact::current_path;
 use crate::error::{Damage, StorageError};
@@ -49,14 +49,18 @@ pub(super) fn open_read_only(vfs: Arc<dyn Vfs>, directory: &Path) -> Result<Open
         overlay_bytes_max: usize::MAX,
     };
     let was_clean = meta.is_clean;
+    let before = meta;
     let (meta, mut recovery, replay) =
-        replay_journal(&*vfs, &places, &data_path, &meta, &|_, _| true)?;
+        replay_journal(&*vfs, &places, &data_path, &before, &|_, _| true)?;
     let pages = replay.verify_and_keep()?;
     if !was_clean {
         check_end(&*vfs, &journal_directory, &meta)?;
     }
     if has_damaged_slot {
         refuse_newer_pages(&*data_file, directory, &meta)?;
+    }
+    if !was_clean {
+        check_newest(&*vfs, &journal_directory, &before)?;
     }
     let transaction = meta.position.transaction;
     let shared = share(
@@ -124,6 +128,7 @@ fn share(
         meta.environment_id,
         journal_options,
         meta.position,
+        None,
     );
     let shared = Shared::new(Parts {
         vfs: Arc::clone(vfs),

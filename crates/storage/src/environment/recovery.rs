@@ -12,12 +12,14 @@ use std::path::Path;
 use std::sync::mpsc;
 
 use jackdaw_base::width::to_usize;
-use jackdaw_io::{AlignedBuffer, Vfs, VfsFile};
+use jackdaw_io::{AlignedBuffer, DirectoryEntry, Vfs, VfsFile};
 
 use super::replay::Replay;
 use super::shared::page_checksum;
 use crate::error::{Damage, DamageKind, StorageError};
-use crate::journal::{JournalReader, PageOperations, ReadRecord, journal_name};
+use crate::journal::{
+    JOURNAL_DIRECTORY, JOURNAL_UNIT_BYTES, JournalReader, PageOperations, ReadRecord, journal_name,
+};
 use crate::memory::PageTable;
 use crate::meta::{META_NAME, Meta};
 use crate::page::{PAGE_BYTES, Page, PageNumber};
@@ -234,6 +236,30 @@ pub(super) fn refuse_newer_pages(
         start += bytes.len() as u64;
     }
     Ok(())
+}
+
+/// Refuses a journal without the newest file that was started: replay would end before it.
+pub(super) fn check_newest(
+    vfs: &dyn Vfs,
+    journal_directory: &Path,
+    meta: &Meta,
+) -> Result<(), StorageError> {
+    if meta.newest_journal < meta.position.number {
+        return Ok(());
+    }
+    let name = journal_name(meta.newest_journal);
+    let entries = vfs
+        .list(journal_directory)
+        .map_err(|source| StorageError::io(journal_directory, "listing", source))?;
+    let is_there =
+        |entry: &DirectoryEntry| entry.name == name && entry.len_bytes >= JOURNAL_UNIT_BYTES as u64;
+    if entries.iter().any(is_there) {
+        return Ok(());
+    }
+    let file = format!("{JOURNAL_DIRECTORY}/{name}").into();
+    let page = None;
+    let what = DamageKind::Missing;
+    Err(Damage { file, page, what }.into())
 }
 
 /// Refuses a replay that has ended before a transaction that was acknowledged.

@@ -25,7 +25,7 @@ use super::file::{JournalFileHeader, JournalFileStart, journal_name};
 use super::reader::JournalPosition;
 use super::record::{JOURNAL_UNIT_BYTES, record_bytes};
 use crate::error::StorageError;
-use crate::meta::EnvironmentId;
+use crate::meta::{EnvironmentId, MetaFile};
 use crate::planted::{Planted, is_planted};
 
 /// Zeros written at once when a file is prepared. A commit waits for one such write at most: with
@@ -54,6 +54,8 @@ pub(crate) struct Journal {
     directory: PathBuf,
     environment_id: EnvironmentId,
     pub(super) options: JournalOptions,
+    /// Where each started file is noted; `None` when nothing is appended.
+    meta_file: Option<MetaFile>,
     archive: Option<Archive>,
     room: Mutex<Room>,
     appender: Mutex<Appender>,
@@ -120,6 +122,7 @@ impl Journal {
         environment_id: EnvironmentId,
         options: JournalOptions,
         position: JournalPosition,
+        meta_file: Option<MetaFile>,
     ) -> Journal {
         let appender = Appender {
             current: None,
@@ -134,6 +137,7 @@ impl Journal {
             directory,
             environment_id,
             options,
+            meta_file,
             archive,
             room: Mutex::new(Room::default()),
             appender: Mutex::new(appender),
@@ -316,6 +320,12 @@ impl Journal {
             false => self.options.durability,
         };
         file.file.write_at(&block, 0, durability).map_err(io)?;
+        // Before the first record of the file counts: without the file, replay would end too early.
+        if let Some(meta_file) = &self.meta_file
+            && self.options.durability == Durability::Data
+        {
+            meta_file.note_newest_journal(appender.position.number)?;
+        }
         file.path = path;
         appender.position.offset = JOURNAL_UNIT_BYTES as u64;
         appender.current = Some(CurrentFile { file, salt });

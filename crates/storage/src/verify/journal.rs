@@ -12,7 +12,7 @@ use std::path::Path;
 
 use jackdaw_base::hash::xxh3_64;
 use jackdaw_base::varint;
-use jackdaw_io::Vfs;
+use jackdaw_io::{DirectoryEntry, Vfs};
 
 use super::bytes::{Source, is_zero, keeps_pages, u16_at, u32_at, u64_at};
 use super::meta::Slot;
@@ -136,8 +136,18 @@ pub(super) fn verify(
             keeps_pages: meta.keeps_pages,
         },
     };
-    let mut numbers: Vec<u64> = vfs
-        .list(&directory)?
+    let entries = vfs.list(&directory)?;
+    let newest = meta.newest_journal;
+    let is_newest = |entry: &DirectoryEntry| {
+        number_of(&entry.name) == Some(newest) && entry.len_bytes >= UNIT_BYTES
+    };
+    if !meta.is_clean && newest >= meta.journal_number && !entries.iter().any(is_newest) {
+        let file = format!("{DIRECTORY}/j-{newest:016x}.jnl");
+        report
+            .damages
+            .push(damage_of_file(&file, DamageKind::Missing));
+    }
+    let mut numbers: Vec<u64> = entries
         .iter()
         .filter_map(|entry| number_of(&entry.name))
         .filter(|&number| number >= meta.journal_number)

@@ -48,6 +48,8 @@ pub(super) struct Slot {
     /// Whether there are named snapshots.
     pub(super) keeps_pages: bool,
     pub(super) salt: u64,
+    /// Newest journal file that was started; 0 when that was not noted.
+    pub(super) newest_journal: u64,
 }
 
 /// The slot that counts, with damages of both.
@@ -132,5 +134,6 @@ fn parse(bytes: &[u8], position: u64) -> Result<Slot, DamageKind> {
         is_clean: u64_at(bytes, 120) & 1 != 0,
         keeps_pages: keeps_pages(&bytes[80..]),
         salt: u64_at(bytes, 128),
+        newest_journal: u64_at(bytes, 136),
     })
 }
