@@ -9,6 +9,7 @@
 (function (host, functions, charge) {
   'use strict';
   const { parse, stringify } = JSON;
+  const { create, defineProperty, hasOwn, setPrototypeOf } = Object;
   const METADATA = '@metadata';
   // What the database says of a document, by the object that stands for it.
   const about = new WeakMap();
@@ -28,10 +29,32 @@
     return typeof value === 'object' && value !== null;
   }
 
+  // Of a document without metadata, `@metadata` is what the database says, until it is set.
+  const bare = create(Object.prototype, {
+    [METADATA]: {
+      get() {
+        return getMetadata(this);
+      },
+      set(value) {
+        const how = { configurable: true, enumerable: true, writable: true };
+        defineProperty(this, METADATA, { value, ...how });
+      },
+    },
+  });
+
+  // Metadata inherits what the database says: it is read there, and not stored.
   function document(answer) {
     if (answer === null) return null;
-    about.set(answer.d, answer.a);
-    return answer.d;
+    const { a: known, d: value } = answer;
+    about.set(value, known);
+    const own = ownMetadata(value);
+    if (isObject(own)) setPrototypeOf(own, known);
+    else setPrototypeOf(value, bare);
+    return value;
+  }
+
+  function ownMetadata(value) {
+    return isObject(value) && hasOwn(value, METADATA) ? value[METADATA] : undefined;
   }
 
   function argument(input) {
@@ -67,16 +90,16 @@
   // A copy with what the database knows; what is set in it is set in the document too.
   function getMetadata(value) {
     const known = isObject(value) ? about.get(value) : undefined;
-    const copy = { ...(isObject(value) ? value[METADATA] : undefined), ...known };
+    const copy = { ...ownMetadata(value), ...known };
     return new Proxy(copy, {
       set(target, name, item) {
         target[name] = item;
-        if (!isObject(value[METADATA])) value[METADATA] = {};
+        if (!isObject(ownMetadata(value))) value[METADATA] = {};
         value[METADATA][name] = item;
         return true;
       },
       deleteProperty(target, name) {
-        if (isObject(value[METADATA])) delete value[METADATA][name];
+        if (isObject(ownMetadata(value))) delete value[METADATA][name];
         return delete target[name];
       },
     });

@@ -1,5 +1,5 @@
 //! What scripts can and cannot do: patches and values, the short way of simple ones, fidelity of
-//! numbers and order, limits, the sandbox, maps and reduces of indexes.
+//! numbers and order, limits, the sandbox, metadata, maps and reduces of indexes.
 
 mod assignments;
 mod bombs;
@@ -8,6 +8,7 @@ mod common;
 mod index_world;
 mod indexes;
 mod linq;
+mod metadata;
 mod patches;
 mod sandbox;
 mod twins;

@@ -82,7 +82,9 @@ impl<'a> Run<'a, '_> {
                 let own = fields.map(|(name, value)| (name, Value::of(value)));
                 let known = ["@collection", "@id", "@last-modified"];
                 let known = known.map(|name| (name, of_metadata(document, name)));
-                known.into_iter().chain(own).collect()
+                let known = known.into_iter();
+                let known = known.filter(|(_, value)| !matches!(value, Value::Missing));
+                known.chain(own).collect()
             }
             Value::Record(record) => record.iter().collect(),
             _ => Vec::new(),
@@ -134,7 +136,7 @@ fn of_metadata<'a>(document: &'a ScriptDocument<'a>, name: &str) -> Value<'a> {
     let text = |text: Option<&'a str>| text.map_or(Value::Missing, Value::Text);
     match name {
         "@id" => Value::Text(document.id),
-        "@collection" => Value::Text(document.collection.unwrap_or("@empty")),
+        "@collection" => text(document.collection),
         "@change-vector" => text(document.change_vector),
         "@last-modified" => text(document.last_modified),
         _ => Value::of_field(document.metadata.and_then(|own| own.get(name))),
