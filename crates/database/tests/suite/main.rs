@@ -11,7 +11,7 @@
 //! for vectors through indexes of either kind, `foresight` about patches that are worked out before
 //! their transaction, `guards` about guards of cluster-wide transactions and values of
 //! compare-exchange that expire, `unknown_directories` about directories of databases and
-//! indexes that nothing names.
+//! indexes that nothing names, `lost_files` about random removals and copies between runs.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -27,6 +27,7 @@ mod foresight;
 mod groups;
 mod guards;
 mod imports;
+mod lost_files;
 mod model;
 mod queries;
 mod series_policies;
