@@ -206,6 +206,12 @@ pub enum WriteError {
         /// What is wrong with it.
         why: String,
     },
+    /// The last number of an identity or a HiLo tag was taken; nothing was written.
+    #[error("'{name}' has no number left: the last one was {}", i64::MAX)]
+    NumbersUsedUp {
+        /// The prefix or tag.
+        name: String,
+    },
     /// A counter would leave the range of 64 bits; it keeps its value.
     #[error("counter '{name}' of document '{id}' has {value} and cannot take {delta} more")]
     CounterOverflow {

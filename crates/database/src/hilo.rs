@@ -58,7 +58,11 @@ pub(crate) fn next(
         .unwrap_or(0)
         .max(request.last_max);
     let len = range_len(request, core.now());
-    let low = taken.saturating_add(1);
+    let low = taken
+        .checked_add(1)
+        .ok_or_else(|| WriteError::NumbersUsedUp {
+            name: request.tag.clone(),
+        })?;
     let range = HiloRange {
         low,
         high: low.saturating_add(len - 1),

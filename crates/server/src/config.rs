@@ -86,9 +86,11 @@ pub struct ServerConfig {
     pub header_count_max: usize,
     /// How long the handshake of TLS may take.
     pub handshake_timeout: Duration,
-    /// How long a connection may take to send a request head, idle time included, and how long a
-    /// web socket may leave pings without an answer.
+    /// How long a request head may take from its first byte to its last.
     pub head_timeout: Duration,
+    /// How long a connection may be idle before the first byte of a request, and how long a web
+    /// socket may leave pings without an answer.
+    pub idle_timeout: Duration,
     /// How long a client may pause while sending a body, or while reading an answer.
     pub stall_timeout: Duration,
     /// Open connections, web sockets included; further ones wait in the listen queue. One of
@@ -142,8 +144,9 @@ impl Default for ServerConfig {
             head_bytes_max: HEAD_BYTES_MAX,
             header_count_max: 100,
             handshake_timeout: Duration::from_secs(10),
+            head_timeout: Duration::from_secs(10),
             // Client libraries keep idle connections for about a minute before they reuse them.
-            head_timeout: Duration::from_secs(150),
+            idle_timeout: Duration::from_secs(150),
             stall_timeout: Duration::from_secs(60),
             connections_max: 16_384,
             blocking_threads_max: 64,

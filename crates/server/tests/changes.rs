@@ -287,7 +287,7 @@ fn a_watcher_keeps_the_place_of_its_connection_until_it_goes() {
 fn a_watcher_that_answers_no_pings_is_let_go() {
     let mut config = config();
     config.heartbeat = Duration::from_millis(20);
-    config.head_timeout = Duration::from_millis(1_000);
+    config.idle_timeout = Duration::from_millis(1_000);
     let server = TestServer::start(config);
     drop(create_database(&server));
     let mut silent = Watcher::open(&server, "/databases/db1/changes");

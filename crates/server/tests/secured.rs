@@ -597,6 +597,51 @@ fn audited_requests_leave_one_line_each_and_others_none() {
 }
 
 #[test]
+fn audited_requests_name_what_they_change_wherever_it_stands() {
+    let place = start();
+    let mut admin = place.admin();
+    let path = place.directory.audit_path();
+    let last = || {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let line: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        line["Objects"].clone()
+    };
+    let long = "x".repeat(1_100);
+    let created = admin.put(
+        &format!("/admin/databases?a={long}&name=b%2D1"),
+        r#"{"DatabaseName":"b-1"}"#,
+    );
+    assert!(created.status < 300, "{}", created.text());
+    assert_eq!(last(), json!(["b-1"]));
+    let mut send = |method: &str, path: &str, body: &str| {
+        admin.exchange(method, path, "", body.as_bytes()).status
+    };
+    for name in ["c", "d"] {
+        let body = format!(r#"{{"DatabaseName":"{name}"}}"#);
+        send("PUT", &format!("/admin/databases?name={name}"), &body);
+    }
+    send(
+        "POST",
+        "/admin/databases/disable",
+        r#"{"DatabaseNames":["c"]}"#,
+    );
+    assert_eq!(last(), json!(["c"]));
+    let index = r#"{"Indexes":[{"Name":"i/1","Maps":["map('A', a => ({b: a.b}))"]}]}"#;
+    send("PUT", "/databases/d/admin/indexes", index);
+    assert_eq!(last(), json!(["d", "i/1"]));
+    let names = r#"{"IndexNames":["i/1"],"Mode":"LockedError"}"#;
+    send("POST", "/databases/d/indexes/set-lock", names);
+    assert_eq!(last(), json!(["d", "i/1"]));
+    send(
+        "DELETE",
+        "/admin/databases",
+        r#"{"DatabaseNames":["c","d","none"]}"#,
+    );
+    assert_eq!(last(), json!(["c", "d", "none"]));
+    verify_audit(&path, None).unwrap();
+}
+
+#[test]
 fn other_names_and_pages_of_other_sites_are_refused() {
     let (_running, mut connection) = support::start_with_database();
     let mut ask = |method: &str, host: &str, more: &str| {

@@ -6,7 +6,7 @@ use jackdaw_storage::{ReadTransaction, WriteTransaction};
 use super::trees::{IDENTITIES, tree};
 use crate::error::{ReadError, WriteError};
 
-/// Takes the next number of `prefix`, the first being 1.
+/// Takes the next number of `prefix`, the first being 1. Fails when there is none left.
 pub(crate) fn next_identity(
     prefix: &str,
     transaction: &mut WriteTransaction,
@@ -17,7 +17,11 @@ pub(crate) fn next_identity(
         Some(bytes) => decode(bytes)?,
         None => 0,
     };
-    let next = last.saturating_add(1);
+    let next = last
+        .checked_add(1)
+        .ok_or_else(|| WriteError::NumbersUsedUp {
+            name: prefix.to_owned(),
+        })?;
     identities.put(folded.as_bytes(), &next.to_le_bytes())?;
     Ok(next)
 }

@@ -10,6 +10,7 @@
 //! - The head never counts a line that is not on the disk, so it is never ahead after a power cut.
 
 mod head;
+mod objects;
 mod refusals;
 mod verify;
 
@@ -24,6 +25,7 @@ use serde_json::{Value, json};
 
 use super::certificate::{fingerprint, hex, moment};
 use head::Head;
+pub(crate) use objects::Objects;
 use refusals::Refusals;
 pub use verify::{AuditError, VerifiedAudit, verify_audit};
 
@@ -42,6 +44,8 @@ pub(crate) struct Entry {
     pub(crate) peer: SocketAddr,
     pub(crate) method: &'static str,
     pub(crate) url: String,
+    /// What was changed, however the request named it.
+    pub(crate) objects: Objects,
     pub(crate) status: u16,
 }
 
@@ -134,6 +138,7 @@ impl AuditLog {
             "From": entry.peer.to_string(),
             "Method": entry.method,
             "Url": entry.url,
+            "Objects": entry.objects.to_json(),
             "Status": entry.status,
         });
         self.append(&mut end, line)?;

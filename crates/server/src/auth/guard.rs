@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 
-use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN, USER_AGENT};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN, REFERER, USER_AGENT};
 use hyper::{StatusCode, Version};
 
 use crate::wire::{WireError, kind};
@@ -84,14 +84,24 @@ fn name_of(host: &str) -> &str {
     }
 }
 
+/// What a request carries, as far as it matters for pages of other sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// A body of JSON.
+    Json,
+    /// No body: a link or an image can send it, and browsers name its page less often.
+    Nothing,
+    Other,
+}
+
 /// Refuses what a page of another site made a browser send. `authority` is the host in the address
 /// of the request, which HTTP/2 has instead of the header; `changes` says that the request may
-/// change something or opens a web socket; `takes_json` that it has a body of JSON.
+/// change something or opens a web socket.
 pub(crate) fn check_origin(
     headers: &HeaderMap,
     authority: Option<&str>,
     changes: bool,
-    takes_json: bool,
+    sent: Sent,
 ) -> Result<(), WireError> {
     if !changes {
         return Ok(());
@@ -101,20 +111,26 @@ pub(crate) fn check_origin(
     };
     let site = headers.get("sec-fetch-site").map(|value| value.as_bytes());
     let is_foreign_site = site.is_some_and(|site| site != b"same-origin" && site != b"none");
-    let is_foreign_origin = text(&ORIGIN).is_some_and(|origin| {
-        let host = origin.split_once("://").map_or("", |(_, host)| host);
+    let is_foreign = |page: &str| {
+        let host = page.split_once("://").map_or("", |(_, rest)| rest);
+        let host = host.split('/').next().unwrap_or("");
         let own = text(&HOST).or(authority);
         !own.is_some_and(|own| own.eq_ignore_ascii_case(host))
-    });
-    if is_foreign_site || is_foreign_origin {
+    };
+    let is_foreign_origin = text(&ORIGIN).is_some_and(is_foreign);
+    let is_browser = text(&USER_AGENT).is_some_and(|agent| agent.starts_with("Mozilla/"));
+    // Without encryption, browsers name neither site nor origin of what a link or an image asks
+    // for. A page may hide its address, and Studio does not.
+    let is_unnamed = sent == Sent::Nothing && site.is_none() && !headers.contains_key(ORIGIN);
+    let is_foreign_link = is_unnamed && text(&REFERER).map_or(is_browser, is_foreign);
+    if is_foreign_site || is_foreign_origin || is_foreign_link {
         let message = "A page of another site may not change anything here.";
         return Err(WireError::new(kind::AUTHORIZATION, message));
     }
     // What a form can send across sites without asking, by a browser too old to name its page.
     // Programs may: RavenDB's client for Node.js does.
     let is_plain = text(&CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/plain"));
-    let is_browser = text(&USER_AGENT).is_some_and(|agent| agent.starts_with("Mozilla/"));
-    if takes_json && is_plain && is_browser {
+    if sent == Sent::Json && is_plain && is_browser {
         let message = "A body of text/plain is not taken from a browser; send application/json.";
         let error = WireError::new(kind::NOT_SUPPORTED, message);
         return Err(error.with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
@@ -178,14 +194,14 @@ mod tests {
     fn pages_of_other_sites_change_nothing() {
         let own = ("host", "127.0.0.1:8080");
         let may = |pairs: &[(&'static str, &str)]| {
-            check_origin(&headers(pairs), None, true, true).is_ok()
+            check_origin(&headers(pairs), None, true, Sent::Json).is_ok()
         };
         assert!(may(&[own]));
         assert!(may(&[own, ("origin", "http://127.0.0.1:8080")]));
         assert!(may(&[own, ("sec-fetch-site", "same-origin")]));
         let named = headers(&[("origin", "https://db.example:8443")]);
-        assert!(check_origin(&named, Some("db.example:8443"), true, true).is_ok());
-        assert!(check_origin(&named, Some("db.example:1"), true, true).is_err());
+        assert!(check_origin(&named, Some("db.example:8443"), true, Sent::Json).is_ok());
+        assert!(check_origin(&named, Some("db.example:1"), true, Sent::Json).is_err());
         assert!(may(&[
             own,
             ("sec-fetch-site", "none"),
@@ -199,7 +215,7 @@ mod tests {
             ("sec-fetch-site", "same-site"),
         ] {
             assert!(!may(&[own, foreign]), "{foreign:?}");
-            assert!(check_origin(&headers(&[own, foreign]), None, false, false).is_ok());
+            assert!(check_origin(&headers(&[own, foreign]), None, false, Sent::Other).is_ok());
         }
         let plain = ("content-type", "text/plain;charset=UTF-8");
         assert!(!may(&[own, plain, ("user-agent", "Mozilla/5.0 (X11)")]));

@@ -19,14 +19,14 @@ mod tokens;
 use base64::Engine as _;
 
 pub(crate) use attempts::Attempts;
-pub(crate) use audit::Entry;
 pub use audit::{AuditError, VerifiedAudit, verify_audit};
+pub(crate) use audit::{Entry, Objects};
 pub use certificate::Issued;
 pub(crate) use certificate::{Facts, fingerprint};
 pub(crate) use directory::grant_from_json;
 pub use directory::{CLIENT_DAYS, SecurityDirectory, SecurityError, Settings};
 pub(crate) use gate::{Caller, Exchanged, Gate, Lease, Secured};
-pub(crate) use guard::{Guard, check_origin};
+pub(crate) use guard::{Guard, Sent, check_origin};
 pub use key::StoredKey;
 pub(crate) use principal::{Access, Clearance, Needs, Principal, Refusal, Unknown, decide};
 pub use registry::{Grant, Registry, StoredCertificate};

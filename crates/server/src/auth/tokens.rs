@@ -46,6 +46,8 @@ struct Session {
     made: Instant,
     /// Moved forward when the token is renewed.
     ends: Mutex<Instant>,
+    /// What makes the next token of this one, once it was renewed.
+    renewed: Mutex<Option<[u8; 32]>>,
     /// Seconds after the start of the map at which it was used last.
     used: AtomicU64,
     /// Streams that are open with it.
@@ -91,11 +93,17 @@ impl Tokens {
         now: Instant,
     ) -> Result<Granted, SecurityError> {
         let token = format!("{PREFIX}{}", random_text(&random::<32>()?));
+        self.insert(&token, key, principal, now);
+        Ok(granted(token))
+    }
+
+    fn insert(&self, token: &str, key: &str, principal: Arc<Principal>, now: Instant) {
         let session = Session {
             principal,
             key: key.to_owned(),
             made: now,
             ends: Mutex::new(now + AGE_MAX),
+            renewed: Mutex::default(),
             used: AtomicU64::new(self.seconds(now)),
             streams: AtomicUsize::new(0),
         };
@@ -116,11 +124,6 @@ impl Tokens {
             }
         }
         sessions.insert(fingerprint(token.as_bytes()), Arc::new(session));
-        Ok(Granted {
-            token,
-            lasts: AGE_MAX,
-            idle: IDLE_MAX,
-        })
     }
 
     /// Whose token it is, and that it is used now. One hash, one look-up, no allocation.
@@ -152,19 +155,31 @@ impl Tokens {
         (!self.is_over(session, now)).then(|| session.clone())
     }
 
-    /// A new token for the owner of an old one, which ends in a minute.
+    /// A new token for the owner of an old one, which ends in a minute. Renewed again until then,
+    /// an old token has the same new one: a client that lost the answer may ask again, and there is
+    /// one session. `None` once the new one has ended.
     pub(super) fn renew(
         &self,
         token: &str,
         now: Instant,
     ) -> Option<Result<Granted, SecurityError>> {
         let session = self.session(token, now)?;
-        let granted = self.grant(&session.key, session.principal.clone(), now);
-        if granted.is_ok() {
-            let mut ends = session.ends.lock().unwrap_or_else(PoisonError::into_inner);
-            *ends = (*ends).min(now + RENEWED_GRACE);
+        let mut renewed = lock(&session.renewed);
+        if let Some(salt) = *renewed {
+            let next = next_of(&salt, token);
+            self.session(&next, now)?;
+            return Some(Ok(granted(next)));
         }
-        Some(granted)
+        let salt = match random::<32>() {
+            Ok(salt) => salt,
+            Err(error) => return Some(Err(error)),
+        };
+        let next = next_of(&salt, token);
+        self.insert(&next, &session.key, session.principal.clone(), now);
+        *renewed = Some(salt);
+        let mut ends = lock(&session.ends);
+        *ends = (*ends).min(now + RENEWED_GRACE);
+        Some(Ok(granted(next)))
     }
 
     /// Ends one token; whether it was there.
@@ -213,7 +228,7 @@ impl Tokens {
     }
 
     fn is_over(&self, session: &Session, now: Instant) -> bool {
-        let ends = *session.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = *lock(&session.ends);
         let idle = self
             .seconds(now)
             .saturating_sub(session.used.load(Ordering::Relaxed));
@@ -224,6 +239,24 @@ impl Tokens {
     fn seconds(&self, now: Instant) -> u64 {
         seconds_between(self.started, now)
     }
+}
+
+fn granted(token: String) -> Granted {
+    Granted {
+        token,
+        lasts: AGE_MAX,
+        idle: IDLE_MAX,
+    }
+}
+
+/// The token that follows `token`. The memory of the server holds the salt alone.
+fn next_of(salt: &[u8], token: &str) -> String {
+    let digest = fingerprint(&[salt, token.as_bytes()].concat());
+    format!("{PREFIX}{}", random_text(&digest))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn seconds_between(started: Instant, now: Instant) -> u64 {
@@ -272,6 +305,29 @@ mod tests {
         assert!(tokens.find(&new, after(RENEWED_GRACE)).is_some());
         assert!(tokens.end(&new) && !tokens.end(&new));
         assert!(tokens.find(&new, start).is_none());
+    }
+
+    #[test]
+    fn a_token_renewed_again_has_one_successor() {
+        let start = Instant::now();
+        let tokens = Tokens::new(start);
+        let count = || tokens.sessions.read().unwrap().len();
+        let old = tokens.grant("k", somebody(), start).unwrap().token;
+        let renew = |token: &str| {
+            tokens
+                .renew(token, start)
+                .map(|granted| granted.unwrap().token)
+        };
+        let new = renew(&old).unwrap();
+        assert_eq!((renew(&old), count()), (Some(new.clone()), 2));
+        let both = std::thread::scope(|scope| {
+            let other = scope.spawn(|| renew(&new));
+            (renew(&new), other.join().unwrap())
+        });
+        assert!(both.0.is_some() && both.0 == both.1 && count() == 3);
+        // What was ended does not come back.
+        assert!(tokens.end(&new));
+        assert_eq!((renew(&old), renew(&new)), (None, None));
     }
 
     #[test]

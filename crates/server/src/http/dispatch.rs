@@ -19,6 +19,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -34,10 +35,11 @@ use super::chunks::ChunkWriter;
 use super::encoding::Encoding;
 use super::feed::Feed;
 use super::listener::Places;
+use super::pages;
 use super::reply::{EVENT_STREAM, Reply, ReplyBody};
 use crate::auth::{
-    Access, Caller, Clearance, Entry, Lease, Needs, Principal, Refusal, Unknown, check_origin,
-    decide,
+    Access, Caller, Clearance, Entry, Lease, Needs, Objects, Principal, Refusal, Sent, Unknown,
+    check_origin, decide,
 };
 use crate::config::Compression;
 use crate::router::{Captures, Verb};
@@ -64,6 +66,18 @@ const HEADER_BYTES: usize = 64;
 
 /// Most of a URL that the audit log keeps: who is refused shall not fill the disk with it.
 const AUDITED_URL_CHARS_MAX: usize = 1_024;
+
+/// Parameters of audited routes that name what is changed.
+const OBJECT_PARAMETERS: &[&str] = &[
+    "name",
+    "id",
+    "key",
+    "thumbprint",
+    "node",
+    "directory",
+    "path",
+    "connectionString",
+];
 
 /// How a route is answered.
 #[derive(Clone, Copy)]
@@ -113,6 +127,8 @@ pub(crate) struct Call {
     needs: Needs,
     /// Who asks, as far as it is known.
     pub(crate) principal: Result<Arc<Principal>, Unknown>,
+    /// What the request is about, for the audit log.
+    pub(crate) objects: Objects,
     /// Turns true when the client went away before its answer began: long work may end then.
     pub(crate) abandoned: Arc<AtomicBool>,
     /// The connection itself, when the client asked for another protocol.
@@ -262,6 +278,7 @@ pub(super) async fn answer(
                 caller,
                 needs: row.needs,
                 principal,
+                objects: Objects::default(),
                 abandoned: Arc::default(),
                 upgrade,
             };
@@ -306,6 +323,7 @@ pub(super) async fn answer(
     reply
         .headers
         .insert(header::SERVER, version::PRODUCT_HEADER);
+    pages::guard(&mut reply.headers);
     if let Some(tag) = tag.and_then(|tag| HeaderValue::from_str(&tag).ok()) {
         reply
             .headers
@@ -337,6 +355,7 @@ pub(crate) async fn answer_inner(
                 caller: outer.caller,
                 needs: row.needs,
                 principal: outer.principal.clone(),
+                objects: Objects::default(),
                 abandoned: Arc::default(),
                 upgrade: Mutex::default(),
             };
@@ -360,14 +379,19 @@ pub(crate) async fn answer_inner(
 
 /// Refuses what a page of another site sends.
 fn check_page(head: &Parts, row: &Row, verb: Verb) -> Result<(), WireError> {
-    let changes = verb.has_body() || head.headers.contains_key(header::UPGRADE);
+    let is_silent = row.body == Payload::NoBodyEffect;
+    let changes = verb.has_body() || is_silent || head.headers.contains_key(header::UPGRADE);
     // HTTP/2 has the host in the address of the request.
     let authority = head.uri.authority().map(|authority| authority.as_str());
     check_origin(
         &head.headers,
         authority,
         changes,
-        matches!(row.body, Payload::Json | Payload::Small),
+        match row.body {
+            Payload::Json | Payload::Small => Sent::Json,
+            Payload::NoBodyEffect => Sent::Nothing,
+            _ => Sent::Other,
+        },
     )
 }
 
@@ -383,8 +407,24 @@ fn record_of(row: &Row, call: &Call, url: &str) -> Option<Entry> {
         peer: call.caller.peer,
         method: call.verb.name(),
         url: url.chars().take(AUDITED_URL_CHARS_MAX).collect(),
+        objects: objects_of(call),
         status: 0,
     })
+}
+
+/// What the address of a request names; its handler adds what the body names.
+fn objects_of(call: &Call) -> Objects {
+    let objects = call.objects.clone();
+    if !call.captures.is_empty() {
+        objects.add(&call.part(0));
+    }
+    let query = call.query();
+    for parameter in OBJECT_PARAMETERS {
+        for value in query.all(parameter) {
+            objects.add(&value);
+        }
+    }
+    objects
 }
 
 /// Writes the line of a request into the audit log before its answer leaves.
@@ -490,7 +530,13 @@ async fn receive(row: Row, call: Call, mut incoming: Incoming, head_bytes: usize
     let config = &call.shared.config;
     let (bytes_max, stall) = (row.body.bytes_max(config), config.stall_timeout);
     if let Handler::Feeding(handle) = row.handler {
-        let feed = Feed::new(incoming, &call.headers, stall, bytes_max)?.until(call.lease());
+        let grace = match row.body {
+            Payload::Endless => Duration::ZERO,
+            _ => config.drain_timeout / 2,
+        };
+        let feed = Feed::new(incoming, &call.headers, stall, bytes_max)?
+            .until(call.lease())
+            .until_stop(call.shared.stopping.clone(), grace);
         let task = tokio::spawn(handle(Arc::new(call), feed));
         return task.await.unwrap_or_else(|_| Err(panicked()));
     }

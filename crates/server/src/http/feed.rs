@@ -10,6 +10,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::header::HeaderMap;
+use tokio::sync::watch;
 
 use super::body::{DRAIN_BYTES_MAX, broken, drain, stalled};
 use super::dispatch::Ended;
@@ -30,6 +31,8 @@ pub(crate) struct Feed {
     bytes_max: u64,
     /// Resolves when the sender may not go on.
     ended: Option<Ended>,
+    /// Resolves when the server stops.
+    stopped: Ended,
 }
 
 impl Feed {
@@ -54,7 +57,18 @@ impl Feed {
             left: bytes_max,
             bytes_max,
             ended: None,
+            stopped: Box::pin(std::future::pending()),
         })
+    }
+
+    /// Takes nothing more `grace` after the server began to stop: what has no end would be cut
+    /// without a word.
+    pub(super) fn until_stop(self, mut stop: watch::Receiver<bool>, grace: Duration) -> Feed {
+        let stopped = Box::pin(async move {
+            drop(stop.wait_for(|stop| *stop).await);
+            tokio::time::sleep(grace).await;
+        });
+        Feed { stopped, ..self }
     }
 
     /// Takes nothing more once `ended` resolves.
@@ -74,12 +88,16 @@ impl Feed {
                 return self.counted(plain).map(Some);
             }
             let frame = tokio::time::timeout(self.stall, self.incoming.frame());
-            let frame = match &mut self.ended {
-                Some(ended) => tokio::select! {
-                    frame = frame => frame,
-                    () = ended => return Err(not_any_more()),
-                },
-                None => frame.await,
+            let not_any_more = async {
+                match &mut self.ended {
+                    Some(ended) => ended.await,
+                    None => std::future::pending().await,
+                }
+            };
+            let frame = tokio::select! {
+                frame = frame => frame,
+                () = not_any_more => return Err(not_allowed()),
+                () = &mut self.stopped => return Err(stopping()),
             };
             let Some(frame) = frame.map_err(|_| stalled())? else {
                 return self.finish();
@@ -121,7 +139,12 @@ impl Feed {
     }
 }
 
-fn not_any_more() -> WireError {
+fn stopping() -> WireError {
+    let message = "The server stops: send the rest to it when it runs again.";
+    WireError::new(kind::TIMEOUT, message)
+}
+
+fn not_allowed() -> WireError {
     let message = "Who sends this may not go on: the certificate or token counts no more.";
     WireError::new(kind::AUTHORIZATION, message)
 }

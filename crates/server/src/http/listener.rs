@@ -17,7 +17,7 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -25,6 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::addresses::{AddressPlace, Addresses};
+use super::heads::{Answering, Heads, Requests};
 use super::reply::ReplyBody;
 use super::stall::Stalling;
 use super::{dispatch, events};
@@ -184,6 +185,25 @@ async fn answer(
     }
 }
 
+/// Counts a request until its answer is written, or for ever when the connection goes on in another
+/// protocol.
+async fn counted(
+    requests: Requests,
+    answered: impl Future<Output = Result<Response<ReplyBody>, Infallible>>,
+) -> Result<Response<Answering>, Infallible> {
+    let under_way = requests.begin();
+    let answered = answered.await;
+    answered.map(|response| {
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            requests.upgrade();
+        }
+        response.map(|body| Answering {
+            body,
+            _under_way: under_way,
+        })
+    })
+}
+
 async fn serve_http1<S>(
     shared: Arc<Shared>,
     places: Arc<Places>,
@@ -197,18 +217,22 @@ async fn serve_http1<S>(
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(config.head_timeout)
+        .header_read_timeout(config.idle_timeout)
         .max_headers(config.header_count_max)
         .max_header_size(config.head_bytes_max)
         .max_buf_size(config.head_bytes_max + READ_BYTES);
+    let requests = Requests::default();
     let (events, mut handed) = oneshot::channel();
     // For the first request alone: of later ones hyper may still be writing the answer before.
     let events = Mutex::new(Some(events));
     let service = service_fn(|request| {
         let events = events.lock().unwrap_or_else(PoisonError::into_inner).take();
-        answer(shared.clone(), places.clone(), caller, request, events)
+        let answered = answer(shared.clone(), places.clone(), caller, request, events);
+        counted(requests.clone(), answered)
     });
-    let stream = TokioIo::new(Stalling::new(stream, config.stall_timeout));
+    let stream = Stalling::new(stream, config.stall_timeout);
+    let stream = Heads::new(stream, requests.clone(), config.head_timeout);
+    let stream = TokioIo::new(stream);
     // Boxed: it ends when events go on without it.
     let mut connection = Box::pin(builder.serve_connection(stream, service).with_upgrades());
     let ended = tokio::select! {
@@ -218,7 +242,7 @@ async fn serve_http1<S>(
         Ok(answer) = &mut handed => {
             let connection = std::pin::Pin::into_inner(connection);
             let parts = connection.into_parts().expect("it goes on in no other protocol");
-            let stream = parts.io.into_inner();
+            let stream = parts.io.into_inner().into_inner();
             if let Err(error) = events::write(stream, answer).await {
                 tracing::debug!(peer = %caller.peer, %error, "events ended early");
             }
@@ -254,10 +278,15 @@ async fn serve_http2<S>(
         .max_send_buf_size(SEND_BYTES_MAX)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .keep_alive_interval(config.head_timeout);
-    let service =
-        service_fn(|request| answer(shared.clone(), places.clone(), caller, request, None));
-    let stream = TokioIo::new(Stalling::new(stream, config.stall_timeout));
+        .keep_alive_interval(config.idle_timeout);
+    let requests = Requests::default();
+    let service = service_fn(|request| {
+        let answered = answer(shared.clone(), places.clone(), caller, request, None);
+        counted(requests.clone(), answered)
+    });
+    let stream = Stalling::new(stream, config.stall_timeout);
+    let stream = Heads::of_http2(stream, requests.clone(), config.idle_timeout);
+    let stream = TokioIo::new(stream);
     let connection = builder.serve_connection(stream, service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {

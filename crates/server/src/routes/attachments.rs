@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use hyper::header::{
-    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderName,
-    HeaderValue, IF_MATCH, IF_NONE_MATCH, RANGE,
+    ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, RANGE,
 };
 use jackdaw_database::{
     AttachmentChange, AttachmentContent, AttachmentInfo, AttachmentUpload, Command, CommandResult,
@@ -24,7 +24,8 @@ use super::documents::snapshot;
 use super::queries::long;
 use super::{Rate, failure, input, writing};
 use crate::http::{
-    BodyPlace, Call, ChunkWriter, Feed, Outcome, Pace, Pending, Reply, crowded, overloaded,
+    ATTACHMENT_POLICY, BodyPlace, Call, ChunkWriter, Feed, Outcome, Pace, Pending, Reply, crowded,
+    overloaded,
 };
 use crate::wire::{WireError, kind};
 
@@ -151,6 +152,7 @@ fn give(
         &found.len_bytes.to_string(),
     );
     out.set_header(ACCEPT_RANGES, "bytes");
+    out.set_header(CONTENT_SECURITY_POLICY, ATTACHMENT_POLICY);
     out.head.headers.insert(CONTENT_TYPE, ANY_TYPE);
     if !found.content_type.is_empty() {
         out.set_header(CONTENT_TYPE, &found.content_type);

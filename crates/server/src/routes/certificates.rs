@@ -211,6 +211,8 @@ pub(super) fn secured(call: &Call) -> Result<&Secured, WireError> {
 pub(super) fn read(call: &Call) -> Result<(Value, String, Grant), WireError> {
     let body = parsed(call)?;
     let name = body["Name"].as_str().unwrap_or("").to_owned();
+    call.objects.add(&name);
+    call.objects.add(body["Thumbprint"].as_str().unwrap_or(""));
     let grant = grant_from_json(&body).map_err(|error| failed(&error))?;
     if grant.is_cluster_admin() {
         be_cluster_admin(call)?;

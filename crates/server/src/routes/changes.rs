@@ -85,7 +85,7 @@ pub(super) fn open(call: Arc<Call>) -> Pending {
         let signs = Signs {
             stopping: call.shared.stopping.clone(),
             pulse: call.shared.pulse.follow(),
-            silence_max: call.shared.config.head_timeout,
+            silence_max: call.shared.config.idle_timeout,
         };
         let operations = call.shared.operations.watch();
         let watched = Watched::new(call.shared.watched.enter());

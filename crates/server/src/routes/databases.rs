@@ -240,6 +240,7 @@ pub(super) fn delete(call: &Call) -> Outcome {
     let mut parser = input::parser(call);
     let order = input::object(call, &mut parser)?;
     let names = input::texts(order, "DatabaseNames")?;
+    names.iter().for_each(|name| call.objects.add(name));
     let databases = &call.shared.databases;
     let mut index = -1;
     for name in names {
@@ -310,6 +311,7 @@ pub(super) fn set_lock(call: &Call) -> Outcome {
         return Err(WireError::new(kind::ARGUMENT, message));
     }
     let names = input::texts(order, "DatabaseNames")?;
+    names.iter().for_each(|name| call.objects.add(name));
     let is_missing = |name: &&&str| call.shared.databases.entry(name).is_none();
     // All are found before the first is changed.
     if let Some(name) = names.iter().find(is_missing) {

@@ -229,6 +229,9 @@ pub(crate) fn write(error: &WriteError) -> WireError {
             name,
             max_bytes,
         } => invalid_name(what, name, *max_bytes),
+        WriteError::NumbersUsedUp { .. } => {
+            WireError::new(kind::INVALID_OPERATION, error.to_string())
+        }
         WriteError::CounterOverflow {
             id,
             name,

@@ -104,7 +104,7 @@ pub(super) fn set_lock(call: &Call) -> Outcome {
     let mut parser = input::parser(call);
     let body = input::object(call, &mut parser)?;
     let mode = word(body, "Mode", "IndexLockMode", LockMode::parse)?;
-    named(database.set_index_lock(&index_names(body)?, mode))
+    named(database.set_index_lock(&index_names(call, body)?, mode))
 }
 
 /// `POST /databases/*/indexes/set-priority`
@@ -113,11 +113,12 @@ pub(super) fn set_priority(call: &Call) -> Outcome {
     let mut parser = input::parser(call);
     let body = input::object(call, &mut parser)?;
     let priority = word(body, "Priority", "IndexPriority", Priority::parse)?;
-    named(database.set_index_priority(&index_names(body)?, priority))
+    named(database.set_index_priority(&index_names(call, body)?, priority))
 }
 
-fn index_names(body: Object<'_>) -> Result<Vec<String>, WireError> {
+fn index_names(call: &Call, body: Object<'_>) -> Result<Vec<String>, WireError> {
     let names = input::texts(body, "IndexNames")?;
+    names.iter().for_each(|name| call.objects.add(name));
     if names.is_empty() {
         let message = "Request should name indexes in the property 'IndexNames'.";
         return Err(WireError::new(kind::ARGUMENT, message));

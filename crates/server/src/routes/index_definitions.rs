@@ -206,6 +206,7 @@ fn put_all(call: &Call, check: impl Fn(&StaticDefinition) -> Result<(), WireErro
     let mut definitions = Vec::with_capacity(given.len());
     for one in given.iter() {
         let definition = read(one)?;
+        call.objects.add(&definition.name);
         check(&definition)?;
         definitions.push(definition);
     }

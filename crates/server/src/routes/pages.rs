@@ -98,7 +98,7 @@ fn operation(group: &str, verb: &str, route: &Route<Row>) -> Value {
         _ => json!([{ "certificate": [] }, { "token": [] }]),
     };
     let content = match row.body {
-        Payload::NoBody => return operation,
+        Payload::NoBody | Payload::NoBodyEffect => return operation,
         Payload::Json | Payload::Small => "application/json",
         Payload::Attachment | Payload::Endless => "application/octet-stream",
     };

@@ -12,6 +12,9 @@ use crate::http::Handler;
 pub(crate) enum Payload {
     /// None is needed; a small one is read and ignored.
     NoBody,
+    /// As `NoBody`, for a GET that changes something all the same: pages of other sites may not
+    /// send it.
+    NoBodyEffect,
     /// A small object of JSON.
     Small,
     /// JSON, all of it in memory.
@@ -29,7 +32,7 @@ impl Payload {
     /// The word for documents.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Payload::NoBody => "",
+            Payload::NoBody | Payload::NoBodyEffect => "",
             Payload::Small => "small JSON",
             Payload::Json => "JSON",
             Payload::Attachment => "attachment",
@@ -40,7 +43,9 @@ impl Payload {
     /// Largest body in bytes, before and after decompression.
     pub(crate) fn bytes_max(self, config: &ServerConfig) -> u64 {
         match self {
-            Payload::NoBody | Payload::Small => SMALL_BYTES_MAX.min(config.body_bytes_max) as u64,
+            Payload::NoBody | Payload::NoBodyEffect | Payload::Small => {
+                SMALL_BYTES_MAX.min(config.body_bytes_max) as u64
+            }
             Payload::Json => config.body_bytes_max as u64,
             Payload::Attachment => config.attachment_bytes_max,
             Payload::Endless => u64::MAX,

@@ -257,6 +257,7 @@ fn toggle(call: &Call, disabled: bool) -> Outcome {
     let order = input::object(call, &mut parser)?;
     let mut rows = Vec::new();
     for name in input::texts(order, "DatabaseNames")? {
+        call.objects.add(name);
         if call.shared.databases.entry(name).is_none() {
             rows.push(json!({
                 "Name": name, "Success": false, "Disabled": disabled,

@@ -9,10 +9,10 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use hyper::StatusCode;
-use hyper::header::{CACHE_CONTROL, HeaderValue, IF_NONE_MATCH, LOCATION};
+use hyper::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, IF_NONE_MATCH, LOCATION};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
-use crate::http::{Call, Outcome, Reply};
+use crate::http::{Call, Outcome, Reply, STUDIO_POLICY};
 
 #[derive(RustEmbed)]
 #[folder = "../../studio/dist"]
@@ -84,6 +84,7 @@ fn serve(call: &Call, path: &str, file: EmbeddedFile) -> Reply {
     Reply::bytes(StatusCode::OK, content_type, body)
         .with_etag(&etag)
         .with(CACHE_CONTROL, cache)
+        .with(CONTENT_SECURITY_POLICY, STUDIO_POLICY)
 }
 
 fn content_type(mime: &str) -> String {

@@ -14,7 +14,7 @@
 //! - clearance (`Anyone`, `ValidUser`, `Operator`, `ClusterAdmin`) and access (`NoDatabase`,
 //!   `Read`, `Write`, `Admin`): what the route needs of who asks; see `auth`. Access is about the
 //!   database in the path, or else the one in the parameter `name`.
-//! - body (`NoBody`, `Small`, `Json`, `Attachment`, `Endless`), rate (`Open`, `Data`, `Admin`) and
+//! - body (`NoBody`, `NoBodyEffect`, `Small`, `Json`, `Attachment`, `Endless`), rate (`Open`, `Data`, `Admin`) and
 //!   audit (`Unaudited`, `Audited`): see `row`.
 //!
 //! Then run `cargo xtask routes`, which writes docs/routes.md, docs/openapi.json and the matrix of
@@ -74,7 +74,7 @@ const SERVER: &[Route<Row>] = rows! {
     Post "/admin/traffic-watch/configuration" Blocking(logs::set_traffic)
         Operator NoDatabase Small Admin Audited "Sets which requests are logged";
     Get "/admin/test/delay" Direct(cluster::delay)
-        Operator NoDatabase NoBody Admin Unaudited "Answers after the milliseconds asked for";
+        Operator NoDatabase NoBodyEffect Admin Unaudited "Answers after the milliseconds asked for";
     Get "/admin/logs/watch" Inline(logs::no_watch)
         Operator NoDatabase NoBody Admin Unaudited "Refused: there is no live view of the log";
     Get "/admin/traffic-watch" Inline(logs::no_watch)
@@ -194,7 +194,7 @@ const DATABASE: &[Route<Row>] = rows! {
     Post "/databases/*/bulk_docs" Direct(batch::bulk_docs)
         ValidUser Write Json Data Unaudited "Several changes at once";
     Get "/databases/*/hilo/next" Blocking(hilo::next)
-        ValidUser Write NoBody Data Unaudited "A range of numbers for ids";
+        ValidUser Write NoBodyEffect Data Unaudited "A range of numbers for ids";
     Put "/databases/*/hilo/return" Blocking(hilo::give_back)
         ValidUser Write NoBody Data Unaudited "Returns the rest of a range";
     Get "/databases/*/docs/size" Blocking(statistics::document)
@@ -212,7 +212,7 @@ const DATABASE: &[Route<Row>] = rows! {
     Get "/databases/*/operations" Blocking(operations::list)
         ValidUser Read NoBody Data Unaudited "Operations under way";
     Get "/databases/*/operations/next-operation-id" Blocking(operations::next_number)
-        ValidUser Read NoBody Data Unaudited "A number for an operation";
+        ValidUser Read NoBodyEffect Data Unaudited "A number for an operation";
     Get "/databases/*/operations/state" Blocking(operations::state)
         ValidUser Read NoBody Data Unaudited "State of an operation";
     Post "/databases/*/operations/kill" Blocking(operations::kill)
@@ -224,7 +224,7 @@ const DATABASE: &[Route<Row>] = rows! {
     Post "/databases/*/bulk_insert" Feeding(bulk_insert::run)
         ValidUser Write Endless Data Unaudited "Documents without end";
     Get "/databases/*/queries" Streaming(queries::run)
-        ValidUser Read NoBody Data Unaudited "Answers a query in the URL";
+        ValidUser Read NoBodyEffect Data Unaudited "Answers a query in the URL";
     Post "/databases/*/queries" Streaming(queries::run)
         ValidUser Read Json Data Unaudited "Answers a query";
     Get "/databases/*/indexes" Blocking(indexes::list)
@@ -274,7 +274,7 @@ const DATABASE: &[Route<Row>] = rows! {
     Patch "/databases/*/queries" Blocking(patch_by_query::start)
         ValidUser Write Json Data Unaudited "Runs a script over what a query finds";
     Get "/databases/*/streams/queries" Streaming(streams::queries)
-        ValidUser Read NoBody Data Unaudited "A query in the URL, as a stream";
+        ValidUser Read NoBodyEffect Data Unaudited "A query in the URL, as a stream";
     Post "/databases/*/streams/queries" Streaming(streams::queries)
         ValidUser Read Json Data Unaudited "A query, as a stream";
     Get "/databases/*/collections/docs" Streaming(documents::of_collection)

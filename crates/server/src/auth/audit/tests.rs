@@ -45,6 +45,7 @@ fn entry(url: &str, status: u16) -> Entry {
         peer: "127.0.0.1:1".parse().unwrap(),
         method: "PUT",
         url: url.to_owned(),
+        objects: Objects::default(),
         status,
     }
 }
