@@ -106,6 +106,13 @@ impl QueryError {
         QueryError::NotSupported(message)
     }
 
+    /// A subscription that searches for vectors.
+    pub(crate) fn near_in_subscription() -> QueryError {
+        let message = "Subscription cannot search for vectors: which are nearest depends on all \
+                       documents";
+        QueryError::NotSupported(message.to_owned())
+    }
+
     pub(crate) fn invalid(message: impl Into<String>) -> QueryError {
         QueryError::Invalid(message.into())
     }

@@ -8,10 +8,12 @@ use std::cmp::Ordering;
 
 use jackdaw_base::number::Number;
 use jackdaw_base::time::{self, instant_or_day};
-use jackdaw_document::{Array, Value};
+use jackdaw_document::{Array, DocumentBuf, Value};
 
+use crate::evaluate::matches;
 use crate::fields::{FieldPath, to_number};
 use crate::lengths::own_length_of;
+use crate::predicate::Predicate;
 use crate::source::StoredDocument;
 use crate::syntax::{Comparison, PathPart};
 
@@ -37,6 +39,10 @@ pub(crate) enum Operand {
     Field(FieldPath),
     Id,
     Constant(Constant),
+    /// What the script of the conditions computes, by its number.
+    Computed(usize),
+    /// Whether a condition of `where` holds.
+    Where(Box<Predicate>),
 }
 
 /// A literal or parameter.
@@ -60,9 +66,18 @@ pub(crate) enum Found<'a> {
     Object,
 }
 
-/// Whether `document` passes.
-pub(crate) fn passes(filter: &Filter, document: &StoredDocument<'_>) -> bool {
-    holds_for(filter, &|operand, test| with_value(operand, document, test))
+/// Gives the value that a script computes for a document, by its number.
+pub(crate) type Compute<'c> = dyn Fn(usize) -> Option<DocumentBuf> + 'c;
+
+/// Whether `document` passes. `compute` runs only for the values that decide.
+pub(crate) fn passes(
+    filter: &Filter,
+    document: &StoredDocument<'_>,
+    compute: &Compute<'_>,
+) -> bool {
+    holds_for(filter, &|operand, test| {
+        with_value(operand, document, compute, test)
+    })
 }
 
 /// A test of the value of an operand.
@@ -122,9 +137,15 @@ impl Constant {
 fn with_value(
     operand: &Operand,
     document: &StoredDocument<'_>,
+    compute: &Compute<'_>,
     test: &dyn Fn(Found<'_>) -> bool,
 ) -> bool {
     match operand {
+        Operand::Computed(slot) => match compute(*slot) {
+            Some(value) => test(to_found(value.root())),
+            None => test(Found::Missing),
+        },
+        Operand::Where(predicate) => test(Found::Bool(matches(predicate, document))),
         Operand::Constant(constant) => test(constant.found()),
         Operand::Id => test(Found::Text(document.id)),
         Operand::Field(path) => with_field(path, document, test),

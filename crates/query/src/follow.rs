@@ -11,13 +11,12 @@ use std::collections::HashSet;
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_document::{DocumentBuf, Value};
 
-use crate::bind::{BoundQuery, bind};
+use crate::bind::{BoundQuery, bind_followed};
 use crate::error::QueryError;
 use crate::evaluate::matches;
 use crate::execute::ExecuteOptions;
-use crate::filter;
+use crate::filter_script::Filtered;
 use crate::nearest::has_near;
-use crate::parameters::Parameters;
 use crate::project::{
     Projection, for_each_id, write_document, write_made_row, write_projection, write_series_row,
 };
@@ -54,7 +53,7 @@ impl FollowQuery {
             Some(options) => revisions_option(&options)?,
         };
         query.include.retain(|item| !is_beside(item));
-        let bound = bind(&query, Parameters::NONE)?;
+        let bound = bind_followed(&query)?;
         if matches!(
             bound.projection,
             Projection::Facets(_) | Projection::Suggestions(_)
@@ -63,9 +62,10 @@ impl FollowQuery {
             return Err(QueryError::NotSupported(message.to_owned()));
         }
         if has_near(&bound.predicate) {
-            let message = "Subscription cannot search for vectors: which are nearest depends on \
-                           all documents";
-            return Err(QueryError::NotSupported(message.to_owned()));
+            return Err(QueryError::near_in_subscription());
+        }
+        for call in bound.scripts() {
+            call.check()?;
         }
         let scope = bound.scope().ok_or_else(index_refused)?;
         Ok(FollowQuery {
@@ -143,6 +143,7 @@ fn revisions_option(options: &Expression) -> Result<bool, QueryError> {
 pub struct Follower<'q> {
     query: &'q FollowQuery,
     scripted: Scripted,
+    filtered: Filtered,
     row: Vec<u8>,
     included: Vec<Box<str>>,
     known: HashSet<Box<str>>,
@@ -154,6 +155,7 @@ impl<'q> Follower<'q> {
         Follower {
             query,
             scripted: Scripted::default(),
+            filtered: Filtered::default(),
             row: Vec::new(),
             included: Vec::new(),
             known: HashSet::new(),
@@ -174,10 +176,7 @@ impl<'q> Follower<'q> {
     ) -> Result<Option<&[u8]>, QueryError> {
         let query = &self.query.bound;
         let passes = matches(&query.predicate, document)
-            && query
-                .filter
-                .as_ref()
-                .is_none_or(|filter| filter::passes(filter, document));
+            && self.filtered.passes(query, document, source, options)?;
         if !passes {
             return Ok(None);
         }

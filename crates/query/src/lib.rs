@@ -21,6 +21,7 @@ mod facet_counts;
 mod facets;
 mod fields;
 mod filter;
+mod filter_script;
 mod follow;
 mod groups;
 mod highlight;

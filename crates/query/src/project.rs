@@ -417,7 +417,8 @@ pub(crate) fn find<'a>(value: Value<'a>, parts: &[PathPart]) -> Found<'a> {
     }
 }
 
-/// The values of a path that fans out; elements without the property are left out.
+/// The values of a path that fans out. Elements without the property are left out, but for those
+/// that the path takes one by one (`Lines[].Name`).
 pub(crate) fn for_each(value: Value<'_>, parts: &[PathPart], visit: &mut dyn FnMut(Value<'_>)) {
     let Some((part, rest)) = parts.split_first() else {
         return visit(value);
@@ -443,7 +444,7 @@ pub(crate) fn for_each(value: Value<'_>, parts: &[PathPart], visit: &mut dyn FnM
         (PathPart::Each, Value::Array(array)) => {
             array
                 .iter()
-                .for_each(|element| for_each(element, rest, visit));
+                .for_each(|element| for_each_in(element, rest, visit));
         }
         (PathPart::Each, value) => for_each(value, rest, visit),
         (PathPart::At(slot), Value::Array(array)) => {
@@ -452,6 +453,17 @@ pub(crate) fn for_each(value: Value<'_>, parts: &[PathPart], visit: &mut dyn FnM
             }
         }
         _ => {}
+    }
+}
+
+/// The values of one element of `path[]`: null where it has none, so that arrays made of the same
+/// elements stay parallel. A value that has no properties stands for itself.
+fn for_each_in(element: Value<'_>, rest: &[PathPart], visit: &mut dyn FnMut(Value<'_>)) {
+    match (element, find(element, rest)) {
+        (Value::Object(_) | Value::Array(_), Found::Nothing) => visit(Value::Null),
+        (element, Found::Nothing) => visit(element),
+        (_, Found::One(value)) => visit(value),
+        (element, Found::Many) => for_each(element, rest, visit),
     }
 }
 

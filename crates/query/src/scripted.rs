@@ -47,6 +47,13 @@ pub(crate) struct ScriptCall {
     pub(crate) returned: Returned,
 }
 
+impl ScriptCall {
+    /// Refuses a script that is no JavaScript.
+    pub(crate) fn check(&self) -> Result<(), QueryError> {
+        jackdaw_script::check(&self.program, &ScriptLimits::default()).map_err(failed)
+    }
+}
+
 /// What the script returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Returned {
@@ -120,20 +127,20 @@ fn load_all<'s, S: Source>(
 }
 
 /// The texts of a document that are put together for scripts.
-struct Texts {
+pub(crate) struct Texts {
     change_vector: String,
     last_modified: String,
 }
 
 impl Texts {
-    fn of(document: &StoredDocument<'_>) -> Texts {
+    pub(crate) fn of(document: &StoredDocument<'_>) -> Texts {
         Texts {
             change_vector: document.change_vector.to_string(),
             last_modified: document.last_modified.to_string(),
         }
     }
 
-    fn document<'d>(&'d self, document: &'d StoredDocument<'d>) -> ScriptDocument<'d> {
+    pub(crate) fn document<'d>(&'d self, document: &'d StoredDocument<'d>) -> ScriptDocument<'d> {
         let metadata = document.metadata.map(|metadata| metadata.root());
         ScriptDocument {
             body: document.body.root(),
@@ -220,7 +227,7 @@ impl Scripted {
     }
 }
 
-fn failed(error: ScriptError) -> QueryError {
+pub(crate) fn failed(error: ScriptError) -> QueryError {
     match error {
         ScriptError::Syntax { .. } => {
             QueryError::Invalid(format!("Select clause contains invalid script: {error}"))
@@ -232,11 +239,11 @@ fn failed(error: ScriptError) -> QueryError {
 }
 
 /// What the script of a query may ask for: documents of the snapshot.
-struct SourceHost<'h, S> {
-    source: &'h S,
-    options: &'h ExecuteOptions<'h>,
-    included: &'h mut Vec<String>,
-    included_keys: &'h mut Vec<String>,
+pub(crate) struct SourceHost<'h, S> {
+    pub(crate) source: &'h S,
+    pub(crate) options: &'h ExecuteOptions<'h>,
+    pub(crate) included: &'h mut Vec<String>,
+    pub(crate) included_keys: &'h mut Vec<String>,
 }
 
 impl<S: Source> Host for SourceHost<'_, S> {

@@ -2,9 +2,9 @@
 //!
 //! Scripts of RavenDB rely on it: `this.Address.City` of a document without an address is no error
 //! there. Where the grammar allows it, `a.b` becomes `a?.b`, `a[i]` becomes `a?.[i]` and `a.f()`
-//! becomes `a?.f?.()`. What is assigned to, made with `new` or tagged stays as it is. Telling these
-//! apart by tokens may be wrong for odd texts: the result then does not compile, and `machine`
-//! compiles the text as written.
+//! becomes `a?.f()`: a function that an object lacks is an error, as an undeclared one is. What is
+//! assigned to, made with `new` or tagged stays as it is. Telling these apart by tokens may be wrong
+//! for odd texts: the result then does not compile, and `machine` compiles the text as written.
 
 use crate::tokens::{Kind, Token, tokens};
 
@@ -78,7 +78,7 @@ pub(crate) fn soften(text: &str) -> Softened {
         let sign = chains.sign(slot);
         let insert = match sign {
             "." => "?",
-            "[" | "(" => "?.",
+            "[" => "?.",
             _ => continue,
         };
         if chains.is_suffix(slot) && chains.may_soften(slot) {
@@ -176,7 +176,7 @@ impl<'t> Chains<'t> {
         self.kind(before) == Some(Kind::Name) || matches!(self.sign(before), ")" | "]")
     }
 
-    /// Whether the dot or bracket at `slot` takes a member of, or calls, what is in front.
+    /// Whether the dot or bracket at `slot` takes a member of what is in front.
     fn is_suffix(&self, slot: usize) -> bool {
         if !self.follows_value(slot) {
             return false;
@@ -184,12 +184,6 @@ impl<'t> Chains<'t> {
         match self.sign(slot) {
             "." => self.kind(slot + 1) == Some(Kind::Name),
             "[" => self.partners[slot].is_some(),
-            "(" => {
-                // Only members are called softly: a plain name may be a declaration.
-                let is_member = slot >= 2 && matches!(self.sign(slot - 2), "." | "?.");
-                let after = self.partners[slot].map_or("", |end| self.word(end + 1));
-                is_member && self.kind(slot - 1) == Some(Kind::Name) && !matches!(after, "{" | "=>")
-            }
             _ => false,
         }
     }
@@ -261,9 +255,9 @@ mod tests {
     #[test]
     fn members_that_are_read_are_soft() {
         check("this.q = nope.x.y", "this.q = nope?.x?.y");
-        check("a.b.map(v => v.c)", "a?.b?.map?.(v => v?.c)");
+        check("a.b.map(v => v.c)", "a?.b?.map(v => v?.c)");
         check("f(x).y[0].z", "f(x)?.y?.[0]?.z");
-        check("if (a.b) c.d()", "if (a?.b) c?.d?.()");
+        check("if (a.b) c.d()", "if (a?.b) c?.d()");
         check("x = y ? a.b : .5", "x = y ? a?.b : .5");
         check("'a.b' + `c.d` + e.f // g.h", "'a.b' + `c.d` + e?.f // g.h");
     }

@@ -37,7 +37,7 @@ pub use error::{BoxError, ScriptError};
 pub use host::{Host, HostError};
 pub use input::{Argument, ScriptDocument};
 pub use limits::ScriptLimits;
-pub use machine::{Machine, Output, Wanted};
+pub use machine::{Machine, Output, Wanted, check};
 pub use machines::Machines;
 pub use program::Program;
 pub use turns::{Lane, bound_memory};

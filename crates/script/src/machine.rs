@@ -13,7 +13,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use jackdaw_document::{Builder, DocumentBuf, Limits, METADATA, Parser, Value};
+use jackdaw_document::{Array, Builder, DocumentBuf, Limits, METADATA, Parser, Value};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::{Func, Function};
 use rquickjs::{Context, Ctx, Error, Exception, Object, Persistent, Runtime};
@@ -188,9 +188,44 @@ impl Machine {
         outcome
     }
 
+    /// Compiles the program for its first run, once it is its turn.
+    ///
+    /// # Errors
+    /// As [`Machine::run`], about the text of the program.
+    pub fn prepare(&mut self, host: &mut dyn Host) -> Result<(), ScriptError> {
+        if self.realm.is_none() {
+            let memory_bytes = self.limits.memory_bytes_max;
+            let _turn = turns::wait(host.lane(), memory_bytes, &mut || host.is_over())?;
+            host.begin();
+            self.realm = Some(Realm::new(&self.program, &self.limits)?);
+        }
+        Ok(())
+    }
+
     /// Whether the next run finds the program compiled.
     pub(crate) fn is_ready(&self) -> bool {
         self.realm.is_some()
+    }
+}
+
+/// Refuses a program that does not compile. Takes the time of compiling it, and makes a realm.
+///
+/// # Errors
+/// See [`ScriptError`]: those of [`Machine::run`] about the text of the program.
+pub fn check(program: &Program, limits: &ScriptLimits) -> Result<(), ScriptError> {
+    Machine::new(program, limits).prepare(&mut Unasked)
+}
+
+/// A host for a program that does not run.
+struct Unasked;
+
+impl Host for Unasked {
+    fn call(&mut self, function: &str, _: Array<'_>) -> Result<Vec<u8>, HostError> {
+        Err(HostError::unserved(function))
+    }
+
+    fn is_over(&mut self) -> bool {
+        false
     }
 }
 
@@ -598,8 +633,6 @@ fn read_output(
 
 #[cfg(test)]
 mod tests {
-    use jackdaw_document::Array;
-
     use super::*;
 
     struct Alone;

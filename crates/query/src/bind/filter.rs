@@ -3,6 +3,7 @@
 //! Called by `query`, and by `series` for conditions on entries. Values keep their types: `filter`
 //! compares as JSON does, not as an index.
 
+use super::computed::Computed;
 use super::condition::Binder;
 use crate::error::QueryError;
 use crate::fields::FieldPath;
@@ -16,13 +17,14 @@ type BindOperand<'b, O> = dyn Fn(&Expression, &[&Expression]) -> Result<O, Query
 pub(super) fn bind_filter(
     binder: &Binder<'_, '_>,
     expression: &Expression,
+    computed: &Computed<'_>,
 ) -> Result<Filter, QueryError> {
     let bind = Bind {
         parameters: binder.parameters,
         clause: "`filter`",
-        operand: &|expression, _| operand(binder, expression),
+        operand: &|expression, _| operand(binder, expression, computed),
     };
-    bind.condition(expression)
+    bind.condition(&computed.decided(expression))
 }
 
 /// Binds conditions over operands of kind `O`.
@@ -125,7 +127,14 @@ impl<O> Bind<'_, '_, O> {
     }
 }
 
-fn operand(binder: &Binder<'_, '_>, expression: &Expression) -> Result<Operand, QueryError> {
+fn operand(
+    binder: &Binder<'_, '_>,
+    expression: &Expression,
+    computed: &Computed<'_>,
+) -> Result<Operand, QueryError> {
+    if let Some(slot) = computed.slot(binder, expression)? {
+        return Ok(Operand::Computed(slot));
+    }
     match expression {
         Expression::Path(path) => Ok(Operand::Field(FieldPath::new(path, binder.alias))),
         Expression::Value(value) => Ok(Operand::Constant(constant(

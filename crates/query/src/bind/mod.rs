@@ -4,6 +4,7 @@
 //! [`bind`] refuses what has no meaning, in the words clients of the protocol know, and what this
 //! version does not execute, naming the clause.
 
+mod computed;
 mod condition;
 mod facet;
 mod filter;
@@ -22,4 +23,5 @@ mod when;
 mod tests;
 
 pub(crate) use facet::{FacetItem, setup_facets};
+pub(crate) use query::bind_followed;
 pub use query::{BoundQuery, IndexRequirement, IndexSchema, bind, bind_over};

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use jackdaw_base::number::Number;
 
+use super::computed::{Computed, bind_read, reads_documents};
 use super::condition::Binder;
 use super::facet::FacetItem;
 use super::filter::bind_filter;
@@ -33,6 +34,8 @@ pub struct BoundQuery {
     pub(crate) source: SourceName,
     pub(crate) predicate: Predicate,
     pub(crate) filter: Option<Filter>,
+    /// Computes values of `filter`.
+    pub(crate) filter_script: Option<ScriptCall>,
     pub(crate) order: Vec<OrderKey>,
     pub(crate) projection: Projection,
     pub(crate) projection_behavior: ProjectionBehavior,
@@ -104,10 +107,10 @@ pub fn bind_over(
 ) -> Result<BoundQuery, QueryError> {
     refuse_clauses(query)?;
     if query.group_by.is_empty() {
-        return bind_plain(query, parameters, schema);
+        return bind_plain(query, parameters, schema, Reading::Indexed);
     }
     let (grouping, over_groups) = bind_group(query)?;
-    let mut bound = bind_plain(&over_groups, parameters, None)?;
+    let mut bound = bind_plain(&over_groups, parameters, None, Reading::Indexed)?;
     if has_near(&bound.predicate) {
         return Err(QueryError::not_executed(
             "`vector.search` with `group by`",
@@ -118,10 +121,30 @@ pub fn bind_over(
     Ok(bound)
 }
 
+/// Binds the query of a subscription, whose condition reads documents one by one: it may compare
+/// fields with fields and call functions.
+///
+/// # Errors
+/// As [`bind`].
+pub(crate) fn bind_followed(query: &Query) -> Result<BoundQuery, QueryError> {
+    refuse_clauses(query)?;
+    bind_plain(query, Parameters::NONE, None, Reading::OneByOne)
+}
+
+/// How the documents of a query are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// By indexes, ids and scans.
+    Indexed,
+    /// By reading one after another.
+    OneByOne,
+}
+
 fn bind_plain(
     query: &Query,
     parameters: Parameters<'_>,
     schema: Option<&dyn IndexSchema>,
+    reading: Reading,
 ) -> Result<BoundQuery, QueryError> {
     let binder = Binder {
         alias: query.from.alias.as_deref(),
@@ -131,15 +154,24 @@ fn bind_plain(
         is_named: matches!(&query.from.source, SourceName::Index(name) if !is_automatic(name)),
         schema,
     };
+    let computed = Computed::new(query);
+    let mut filters = Vec::new();
     let predicate = match &query.condition {
+        Some(condition) if reading == Reading::OneByOne && reads_documents(query, condition) => {
+            filters.push(bind_read(&binder, query, condition, &computed)?);
+            Predicate::Everything
+        }
         Some(condition) => binder.predicate(condition)?,
         None => Predicate::Everything,
     };
-    let filter = query
-        .filter
-        .as_ref()
-        .map(|filter| bind_filter(&binder, filter))
-        .transpose()?;
+    if let Some(filter) = &query.filter {
+        filters.push(bind_filter(&binder, filter, &computed)?);
+    }
+    let filter = match filters.len() {
+        0 | 1 => filters.pop(),
+        _ => Some(Filter::And(filters)),
+    };
+    let filter_script = computed.script(&binder)?;
     let load = bind_load(&binder, &query.load)?;
     let Selected {
         projection,
@@ -191,6 +223,7 @@ fn bind_plain(
         source: query.from.source.clone(),
         predicate,
         filter,
+        filter_script,
         order,
         projection,
         projection_behavior: ProjectionBehavior::Default,
@@ -259,7 +292,12 @@ impl BoundQuery {
     /// Whether rows hold what other documents say, so that they change with those.
     pub fn reads_others(&self) -> bool {
         let reads_documents = !self.include.is_empty() || !self.load.is_empty();
-        reads_documents || self.script.is_some() || !self.series.is_empty()
+        reads_documents || self.scripts().next().is_some() || !self.series.is_empty()
+    }
+
+    /// Its scripts.
+    pub(crate) fn scripts(&self) -> impl Iterator<Item = &ScriptCall> {
+        self.script.iter().chain(&self.filter_script)
     }
 
     /// Names of the fields of rows that are time series, none when a whole row is one; `None` when

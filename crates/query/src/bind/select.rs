@@ -153,7 +153,7 @@ fn inside_loaded(path: &Path, many: bool) -> FieldPath {
     FieldPath::new(&Path { parts }, None)
 }
 
-fn script_call(
+pub(super) fn script_call(
     binder: &Binder<'_, '_>,
     query: &Query,
     body: String,
@@ -292,12 +292,16 @@ fn is_declared(query: &Query, call: &Call) -> bool {
     })
 }
 
-fn is_scripted(query: &Query, call: &Call) -> bool {
+pub(super) fn is_scripted(query: &Query, call: &Call) -> bool {
     is_declared(query, call) || SCRIPT_FUNCTIONS.contains(&call.name.as_str())
 }
 
 /// A call as JavaScript.
-fn call_text(binder: &Binder<'_, '_>, query: &Query, call: &Call) -> Result<String, QueryError> {
+pub(super) fn call_text(
+    binder: &Binder<'_, '_>,
+    query: &Query,
+    call: &Call,
+) -> Result<String, QueryError> {
     let mut arguments = Vec::with_capacity(call.arguments.len());
     // A counter of the document itself may leave it out.
     if call.name.starts_with("counter") && call.arguments.len() == 1 {
@@ -322,6 +326,16 @@ fn call_text(binder: &Binder<'_, '_>, query: &Query, call: &Call) -> Result<Stri
         });
     }
     Ok(format!("{}({})", call.name, arguments.join(", ")))
+}
+
+/// A path behind a value, as JavaScript.
+pub(super) fn member_text(path: &Path) -> String {
+    let parts = path.parts.iter().map(|part| match part {
+        PathPart::Name(name) => format!("?.[{}]", Json::String(name).to_json()),
+        PathPart::Each => String::new(),
+        PathPart::At(slot) => format!("?.[{slot}]"),
+    });
+    parts.collect()
 }
 
 /// A path as JavaScript: one that begins with no known name is a field of the document.

@@ -15,7 +15,7 @@ use super::score::Parts;
 use super::{ExecuteOptions, Outcome, RowSink};
 use crate::bind::BoundQuery;
 use crate::error::QueryError;
-use crate::filter;
+use crate::filter_script::Filtered;
 use crate::highlight::row_key;
 use crate::instants::with_canonical_times;
 use crate::plan::Plan;
@@ -23,7 +23,7 @@ use crate::project::{
     Kept, Projection, for_each_id, is_document, write_document, write_entry_row, write_fields,
     write_made_row, write_projection, write_result, write_scored_document, write_series_row,
 };
-use crate::scripted::{Made, Returned, Scripted};
+use crate::scripted::{Made, Returned, ScriptCall, Scripted};
 use crate::source::{DocumentNumber, IndexRows, Source, StoredDocument};
 
 /// Memory of one remembered row beside its bytes: the set's slot and the allocation.
@@ -58,6 +58,7 @@ pub(super) struct Rows<'r, S> {
     include_ids: Vec<Box<str>>,
     known_ids: HashSet<Box<str>>,
     scripted: Scripted,
+    filtered: Filtered,
     scores: Option<Scores>,
     parts: Option<Parts>,
 }
@@ -89,6 +90,7 @@ impl<'r, S: Source> Rows<'r, S> {
             include_ids: Vec::new(),
             known_ids: HashSet::new(),
             scripted: Scripted::default(),
+            filtered: Filtered::default(),
             scores: None,
             parts: None,
         }
@@ -225,9 +227,13 @@ impl<'r, S: Source> Rows<'r, S> {
         document: &StoredDocument<'_>,
         number: DocumentNumber,
     ) -> Result<(), QueryError> {
-        if let Some(filter) = &self.query.filter {
+        if self.query.filter.is_some() {
             self.outcome.scanned_results += 1;
-            if !filter::passes(filter, document) {
+            let (query, options) = (self.query, self.options);
+            let passes = self
+                .filtered
+                .passes(query, document, self.source, options)?;
+            if !passes {
                 self.outcome.skipped_results += 1;
                 return Ok(());
             }
@@ -427,6 +433,10 @@ impl<'r, S: Source> Rows<'r, S> {
 
     /// Gives the included documents. `total` is the number of matches before filtering.
     pub(super) fn finish(mut self, total: Option<u64>) -> Result<Outcome, QueryError> {
+        // Without a match no script was compiled, and its errors would depend on the documents.
+        if self.taken_in == 0 {
+            self.query.scripts().try_for_each(ScriptCall::check)?;
+        }
         let ids = std::mem::take(&mut self.include_ids);
         if !ids.is_empty() {
             self.options.measured(

@@ -1,9 +1,11 @@
 //! Proves: results, totals and orders are those of the rules, the same with an index (behind the
 //! documents or not) as without one.
 
+mod called_conditions;
 mod differential;
 mod grouped;
 mod kept_groups;
+mod parallel_arrays;
 mod results;
 mod scripted;
 mod search;

@@ -6,7 +6,7 @@ use super::parser::{Parser, RESERVED, is_one_of};
 use super::tree::{
     Declaration, DeclarationBody, Direction, Expression, From, GroupItem, Limit, LoadItem,
     NullsPlace, OrderItem, Ordering, Paging, Path, PathPart, Script, Select, SelectItem,
-    SelectItems, SelectValue, SourceName,
+    SelectItems, SelectValue, SourceName, Value,
 };
 
 impl Parser<'_> {
@@ -374,7 +374,7 @@ impl Parser<'_> {
         let mut paging = Paging::default();
         self.limit_and_offset(&mut paging)?;
         if self.eat_word("filter_limit")? {
-            paging.filter_limit = Some(self.need_value("Expected a value after FILTER_LIMIT")?);
+            paging.filter_limit = Some(self.count("Filter limit must contain a value")?);
             self.limit_and_offset(&mut paging)?;
         }
         Ok(paging)
@@ -382,16 +382,24 @@ impl Parser<'_> {
 
     fn limit_and_offset(&mut self, paging: &mut Paging) -> Result<(), SyntaxError> {
         if paging.limit.is_none() && self.eat_word("limit")? {
-            let first = self.need_value("Expected a value after LIMIT")?;
+            let first = self.count("Limit must contain a value")?;
             paging.limit = Some(match self.eat_symbol(",")? {
-                true => Limit::SkipTake(first, self.need_value("Expected a second LIMIT value")?),
+                true => Limit::SkipTake(first, self.count("Limit must contain a second value")?),
                 false => Limit::Take(first),
             });
         }
         if paging.offset.is_none() && self.eat_word("offset")? {
-            paging.offset = Some(self.need_value("Expected a value after OFFSET")?);
+            paging.offset = Some(self.count("Offset must contain a value")?);
         }
         Ok(())
+    }
+
+    /// The value of a paging clause.
+    fn count(&mut self, missing: &str) -> Result<Value, SyntaxError> {
+        match self.value()? {
+            Some(value) => Ok(value),
+            None => Err(self.incomplete(missing.to_owned())),
+        }
     }
 }
 

@@ -16,6 +16,18 @@ pub struct SyntaxError {
     pub message: String,
     /// What to do about it, when there is more to say than the message.
     pub hint: Option<String>,
+    /// What kind of error clients expect.
+    pub kind: SyntaxErrorKind,
+}
+
+/// The kinds of [`SyntaxError`] that clients of the protocol keep apart by type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SyntaxErrorKind {
+    /// The text cannot be parsed.
+    #[default]
+    Unparsable,
+    /// A clause lacks its value, or a field its operator.
+    Incomplete,
 }
 
 impl fmt::Display for SyntaxError {

@@ -116,6 +116,11 @@ impl Parser<'_> {
                 items,
             });
         }
+        if let Expression::Path(path) = &left
+            && let Some(error) = self.operator_missing(path)
+        {
+            return Err(error);
+        }
         Ok(left)
     }
 

@@ -6,7 +6,7 @@
 //! - Every token but [`Token::End`] is at least one byte long, so a parser that advances ends.
 //! - Positions are always character boundaries of the text.
 
-use super::error::{SyntaxError, line_and_column};
+use super::error::{SyntaxError, SyntaxErrorKind, line_and_column};
 
 /// A token. Borrowed text is as written, escapes included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +128,7 @@ fn skip_blanks(text: &str, mut position: usize) -> Result<usize, SyntaxError> {
                                   query"
                             .into(),
                         hint: None,
+                        kind: SyntaxErrorKind::Unparsable,
                     });
                 }
             }
@@ -144,6 +145,7 @@ fn unterminated_string(text: &str, start: usize) -> SyntaxError {
         column,
         message: "Expected a closing quote but got to the end of the query".into(),
         hint: Some("A quote inside a string is written \\' or doubled.".into()),
+        kind: SyntaxErrorKind::Unparsable,
     }
 }
 

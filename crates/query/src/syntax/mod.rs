@@ -16,7 +16,7 @@ mod tests;
 mod time_series;
 mod tree;
 
-pub use error::SyntaxError;
+pub use error::{SyntaxError, SyntaxErrorKind};
 pub use explain::{Explain, split_explain};
 pub use parser::{
     CLAUSE_COUNT_MAX, DEPTH_MAX, IN_ITEM_COUNT_MAX, TEXT_BYTES_MAX, parse, parse_patch,

@@ -8,10 +8,10 @@
 //!   can run out of stack.
 //! - The parser never goes back over what it consumed: time is linear in the text.
 
-use super::error::{SyntaxError, line_and_column};
+use super::error::{SyntaxError, SyntaxErrorKind, line_and_column};
 use super::lexer::{Spanned, Token, token_at, unescape};
 use super::script::block_len;
-use super::tree::{Query, Script};
+use super::tree::{Path, Query, Script};
 
 /// Longest query text in bytes: longer ones are programs that forgot to use parameters.
 pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
@@ -86,6 +86,7 @@ impl<'t> Parser<'t> {
                     text.len()
                 ),
                 hint: Some("Pass long values as parameters: where F in ($list).".into()),
+                kind: SyntaxErrorKind::Unparsable,
             });
         }
         let current = token_at(text, 0)?;
@@ -298,6 +299,7 @@ impl<'t> Parser<'t> {
             column,
             message,
             hint: None,
+            kind: SyntaxErrorKind::Unparsable,
         }
     }
 
@@ -307,6 +309,35 @@ impl<'t> Parser<'t> {
             hint: Some(hint.to_owned()),
             ..self.expected(expected)
         }
+    }
+
+    /// An error whose message stands alone.
+    pub(super) fn incomplete(&self, message: String) -> SyntaxError {
+        SyntaxError {
+            message,
+            kind: SyntaxErrorKind::Incomplete,
+            ..self.expected("")
+        }
+    }
+
+    /// The error of a condition that is a field alone; `None` where a condition may end.
+    pub(super) fn operator_missing(&self, field: &Path) -> Option<SyntaxError> {
+        let ends = match self.token() {
+            Token::End | Token::Symbol(")" | "," | "}") => true,
+            Token::Word(word) => {
+                is_one_of(word, &CLAUSES)
+                    || is_one_of(word, &RESERVED)
+                    || is_one_of(word, &["and", "or", "not", "all", "with"])
+            }
+            _ => false,
+        };
+        (!ends).then(|| {
+            self.incomplete(format!(
+                "Expected operator after '{field}' field, but found '{}'. Valid operators are: \
+                 'in', 'between', =, <, >, <=, >=, !=",
+                self.found()
+            ))
+        })
     }
 
     /// The text under the cursor: a token, or a run of operator characters with what follows.

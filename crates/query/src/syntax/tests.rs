@@ -551,3 +551,44 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn clauses_without_a_value_are_incomplete_not_unparsable() {
+    for (text, message) in [
+        ("from A limit", "Limit must contain a value"),
+        ("from A limit x", "Limit must contain a value"),
+        ("from A limit 1,", "Limit must contain a second value"),
+        ("from A offset", "Offset must contain a value"),
+        ("from A limit 1 offset", "Offset must contain a value"),
+        (
+            "from A where F ~ 'x'",
+            "Expected operator after 'F' field, but found '~'",
+        ),
+        (
+            "from A where F.G 5",
+            "Expected operator after 'F.G' field, but found '5'",
+        ),
+        (
+            "from A filter F like 'x'",
+            "Expected operator after 'F' field, but found 'like'",
+        ),
+        (
+            "from A where (F 'x')",
+            "Expected operator after 'F' field, but found ''x''",
+        ),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert_eq!(error.kind, SyntaxErrorKind::Incomplete, "{text}: {error}");
+        assert!(error.message.starts_with(message), "{text}: {error}");
+    }
+    for text in [
+        "from A where",
+        "from A where F =",
+        "from A order by",
+        "from A where F = 1 ~",
+        "from A where F in (",
+    ] {
+        let error = parse(text).unwrap_err();
+        assert_eq!(error.kind, SyntaxErrorKind::Unparsable, "{text}: {error}");
+    }
+}

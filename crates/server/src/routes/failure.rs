@@ -9,7 +9,7 @@ use jackdaw_database::{
 };
 
 use jackdaw_document::DocumentBuf;
-use jackdaw_query::syntax::SyntaxError;
+use jackdaw_query::syntax::{SyntaxError, SyntaxErrorKind};
 use serde_json::Value;
 
 use super::asked::Asked;
@@ -107,12 +107,21 @@ fn query_text(error: &QueryError, text: &str, parameters: Option<&DocumentBuf>) 
                 column,
                 message,
                 hint,
+                kind: of,
             } = error;
             let hint = hint
                 .as_ref()
                 .map_or(String::new(), |hint| format!("\n{hint}"));
-            let message = format!("{line}:{column} {message}\nQuery: \n{text}{hint}");
-            WireError::new(kind::PARSE_QUERY, message)
+            match of {
+                SyntaxErrorKind::Unparsable => {
+                    let message = format!("{line}:{column} {message}\nQuery: \n{text}{hint}");
+                    WireError::new(kind::PARSE_QUERY, message)
+                }
+                SyntaxErrorKind::Incomplete => {
+                    let message = format!("{message}\nQuery: {text}{hint}");
+                    WireError::new(kind::INVALID_QUERY, message)
+                }
+            }
         }
         QueryError::Invalid(message) => {
             let parameters = parameters.map(|parameters| parameters.root().to_json());
