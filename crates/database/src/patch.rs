@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::DocumentBuf;
-use jackdaw_script::Program;
+use jackdaw_script::{Assignments, Program, ScriptError, ScriptLimits};
 
 use crate::foresight::Foreseen;
 
@@ -29,6 +29,31 @@ impl PatchScript {
             program.parameters = vec![alias.clone()];
         }
         program
+    }
+}
+
+impl PatchWork {
+    /// Refuses scripts that are no JavaScript, also when no document would be patched.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn check(&self) -> Result<(), ScriptError> {
+        let PatchWork::Script {
+            script,
+            context,
+            if_missing,
+            ..
+        } = self
+        else {
+            return Ok(());
+        };
+        for script in std::iter::once(script).chain(if_missing) {
+            let program = script.program(context);
+            if Assignments::read(&program).is_none() {
+                jackdaw_script::check(&program, &ScriptLimits::default())?;
+            }
+        }
+        Ok(())
     }
 }
 

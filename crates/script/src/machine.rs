@@ -13,7 +13,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use jackdaw_document::{Array, Builder, DocumentBuf, Limits, METADATA, Parser, Value};
+use jackdaw_document::{Builder, DocumentBuf, Limits, METADATA, Parser, Value};
 use rquickjs::context::EvalOptions;
 use rquickjs::function::{Func, Function};
 use rquickjs::{Context, Ctx, Error, Exception, Object, Persistent, Runtime};
@@ -25,7 +25,7 @@ use crate::limits::ScriptLimits;
 use crate::memory::MemoryCount;
 use crate::program::{Compiled, Positions, Program};
 use crate::restore::{Inexact, may_hold_inexact, restore, restore_metadata};
-use crate::turns;
+use crate::turns::{self, Lane};
 
 const PRELUDE: &str = include_str!("prelude.js");
 /// Name of the program in places that the engine tells.
@@ -192,11 +192,10 @@ impl Machine {
     ///
     /// # Errors
     /// As [`Machine::run`], about the text of the program.
-    pub fn prepare(&mut self, host: &mut dyn Host) -> Result<(), ScriptError> {
+    pub fn prepare(&mut self, lane: Lane) -> Result<(), ScriptError> {
         if self.realm.is_none() {
             let memory_bytes = self.limits.memory_bytes_max;
-            let _turn = turns::wait(host.lane(), memory_bytes, &mut || host.is_over())?;
-            host.begin();
+            let _turn = turns::wait(lane, memory_bytes, &mut || false)?;
             self.realm = Some(Realm::new(&self.program, &self.limits)?);
         }
         Ok(())
@@ -213,20 +212,7 @@ impl Machine {
 /// # Errors
 /// See [`ScriptError`]: those of [`Machine::run`] about the text of the program.
 pub fn check(program: &Program, limits: &ScriptLimits) -> Result<(), ScriptError> {
-    Machine::new(program, limits).prepare(&mut Unasked)
-}
-
-/// A host for a program that does not run.
-struct Unasked;
-
-impl Host for Unasked {
-    fn call(&mut self, function: &str, _: Array<'_>) -> Result<Vec<u8>, HostError> {
-        Err(HostError::unserved(function))
-    }
-
-    fn is_over(&mut self) -> bool {
-        false
-    }
+    Machine::new(program, limits).prepare(Lane::Reads)
 }
 
 impl Realm {
@@ -633,6 +619,8 @@ fn read_output(
 
 #[cfg(test)]
 mod tests {
+    use jackdaw_document::Array;
+
     use super::*;
 
     struct Alone;

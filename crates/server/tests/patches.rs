@@ -624,3 +624,52 @@ fn entries_of_time_series_are_deleted_in_a_range_or_all_and_never_by_mistake() {
     patch(&mut connection, "a/1", "timeseries(this, 's').delete()");
     assert_eq!(days(&mut connection), 0);
 }
+
+#[test]
+fn a_script_that_is_no_javascript_is_refused_whatever_is_there() {
+    const PARSE: &str = "Raven.Client.Exceptions.Documents.Patching.JavaScriptParseException";
+    const INVALID: &str = "Raven.Client.Exceptions.InvalidQueryException";
+    let (_server, mut connection) = start();
+    let bad = json!({ "Script": "this.x = ;" });
+    let good = json!({ "Script": "this.x = 1;" });
+    let created = json!({ "F": 1 });
+    for command in [
+        json!({ "Id": "none/1", "Patch": bad }),
+        json!({ "Id": "a/1", "Patch": bad }),
+        json!({ "Id": "none/1", "Patch": bad, "PatchIfMissing": good }),
+        json!({ "Id": "none/1", "Patch": good, "PatchIfMissing": bad }),
+        json!({ "Id": "a/1", "Patch": good, "PatchIfMissing": bad }),
+        json!({ "Id": "none/1", "Patch": bad, "CreateIfMissing": created }),
+    ] {
+        let mut command = command;
+        command["Type"] = json!("PATCH");
+        command["ChangeVector"] = Value::Null;
+        let answer = batch(&mut connection, json!([command]));
+        assert_eq!(answer.json()["Type"], PARSE, "{command}: {}", answer.text());
+        assert_eq!(patch(&mut connection, "none/1", "this.x = 1").status, 404);
+        assert!(load(&mut connection, "a/1").get("x").is_none());
+    }
+    assert_eq!(
+        patch(&mut connection, "none/1", "this.").json()["Type"],
+        PARSE
+    );
+    for query in [
+        "from Cars update { this. }",
+        "from Nones update { this.x = ; }",
+        "declare function f() { return . } from Nones update { f() }",
+    ] {
+        let body = json!({ "Query": { "Query": query } });
+        let answer = send(&mut connection, "/databases/db1/queries", &body);
+        assert_eq!(answer.json()["Type"], INVALID, "{query}: {}", answer.text());
+    }
+    for query in [
+        "from Cars limit",
+        "from Cars where F ~ 1",
+        "from Cars as c select { x: . }",
+    ] {
+        let body = json!({ "Query": query });
+        let target = "/databases/db1/queries";
+        let answer = connection.post(target, &body.to_string());
+        assert_eq!(answer.json()["Type"], INVALID, "{query}: {}", answer.text());
+    }
+}

@@ -112,6 +112,7 @@ pub(crate) fn patch(
         original: taken.as_ref().filter(|_| patch.debug).map(Taken::json),
         ..PatchDebug::default()
     };
+    check_other_script(&patch.work, &patch.id, taken.is_some())?;
     let left = match (&*patch.work, &taken) {
         (
             PatchWork::Script {
@@ -338,6 +339,35 @@ fn run(
         body: value,
         metadata,
     })
+}
+
+/// Refuses the script of a patch that does not run, when it is no JavaScript: whether it is must not
+/// depend on the document being there.
+fn check_other_script(work: &PatchWork, id: &str, is_there: bool) -> Result<(), WriteError> {
+    let PatchWork::Script {
+        script,
+        context,
+        if_missing,
+        ..
+    } = work
+    else {
+        return Ok(());
+    };
+    let Some(other) = (if is_there {
+        if_missing.as_ref()
+    } else {
+        Some(script)
+    }) else {
+        return Ok(());
+    };
+    let program = other.program(context);
+    if Assignments::read(&program).is_some() {
+        return Ok(());
+    }
+    let checked = MACHINES.with_borrow_mut(|machines| {
+        machines.with(&program, |machine| machine.prepare(Lane::Writes))
+    });
+    checked.map_err(|error| script_error(id, &other.text, error))
 }
 
 fn script_error(id: &str, text: &str, error: ScriptError) -> WriteError {

@@ -30,6 +30,10 @@ pub(super) fn start(call: &Call) -> Outcome {
     let parsed = parsed.map_err(|error| failure::query(&QueryError::Syntax(error), &asked))?;
     refuse_filter(&parsed)?;
     let work = Arc::new(work_of(&asked, &parsed)?);
+    work.check().map_err(|why| {
+        let message = format!("Update clause contains invalid script: {why}");
+        failure::query(&QueryError::Invalid(message), &asked)
+    })?;
     let options = Options::read(call, &mut asked);
     let description = format!("Patches what is found by: {}", asked.text);
     options.begin(call, &database, description, move |database, progress| {
