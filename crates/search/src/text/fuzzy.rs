@@ -1,15 +1,12 @@
 //! Similar terms: few insertions, deletions and replacements apart.
 //!
-//! Called by `query` for `fuzzy(...)`, `~` and suggestions; the reader walks with `similar`.
+//! Called by `query` for `fuzzy(...)` and `~`; the reader walks with `similar`. Suggestions count
+//! edits with `edits_between`.
 //!
 //! Threads: pure functions.
 
-/// Most edits of a short term: more would make nearly every one similar.
-const EDITS_MAX: usize = 2;
-/// A longer term may have an edit for so many of its characters.
-const CHARS_FOR_AN_EDIT: usize = 4;
-/// Most edits of any term.
-const EDITS_OF_LONG_MAX: usize = 16;
+/// Keeps the rounding of a similarity like 0.7 from admitting one more edit.
+const ROUNDING: f64 = 1e-9;
 
 /// A term, and how different another may be.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,37 +15,88 @@ pub struct Fuzzy {
     pub term: Box<str>,
     /// Most edits that make another term out of it.
     pub edits: u32,
+    /// Edits stay below this share of the characters of the shorter term; `None`: only `edits`
+    /// counts.
+    share: Option<f64>,
 }
 
 impl Fuzzy {
-    /// Similarity between 0 and 1, as Lucene has it: edits are at most (1 - similarity) times the
-    /// characters of the term, and two, or a fourth of the characters of a longer term. From 1 on
-    /// `similarity` is the number of edits itself.
+    /// Terms more similar than `similarity`, from 0 to 1: one less the edits divided by the
+    /// characters of the shorter term, as in Lucene. From 1 on `similarity` is the number of edits.
     #[must_use]
     pub fn new(term: &str, similarity: f64) -> Fuzzy {
-        let chars = term.chars().count();
-        let edits = match similarity {
-            s if s >= 1.0 => s,
-            s => (1.0 - s.max(0.0)) * chars as f64,
-        };
-        let most = (chars / CHARS_FOR_AN_EDIT).clamp(EDITS_MAX, EDITS_OF_LONG_MAX);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "between 0 and 16 after clamping"
+            reason = "a cast from a float saturates"
         )]
-        let edits = edits.clamp(0.0, most as f64) as u32;
+        let whole = |edits: f64| edits.max(0.0) as u32;
+        if similarity >= 1.0 {
+            return Fuzzy::within(term, whole(similarity));
+        }
+        let share = 1.0 - similarity.max(0.0);
+        let most = share * term.chars().count() as f64;
+        Fuzzy {
+            term: term.into(),
+            edits: whole((most - ROUNDING).ceil() - 1.0),
+            share: Some(share),
+        }
+    }
+
+    /// Terms at most `edits` edits from `term`, whatever their lengths.
+    #[must_use]
+    pub fn within(term: &str, edits: u32) -> Fuzzy {
         Fuzzy {
             term: term.into(),
             edits,
+            share: None,
         }
     }
 
     /// Whether `other` is similar.
     #[must_use]
     pub fn matches(&self, other: &str) -> bool {
-        edits_between(&self.term, other, self.edits).is_some()
+        if *self.term == *other {
+            return true;
+        }
+        let Some(edits) = distance(&self.term, other, self.edits) else {
+            return false;
+        };
+        self.share.is_none_or(|share| {
+            let shorter = self.term.chars().count().min(other.chars().count());
+            f64::from(edits) + ROUNDING < share * shorter as f64
+        })
     }
+}
+
+/// Number of insertions, deletions and replacements of characters that make `b` out of `a`; `None`
+/// when there are more than `most`. Memory is linear in the length of `b`.
+fn distance(a: &str, b: &str, most: u32) -> Option<u32> {
+    let most = most as usize;
+    // One edit changes the length of a text by four bytes at most.
+    if a.len().abs_diff(b.len()) > most.saturating_mul(4) {
+        return None;
+    }
+    let b: Vec<char> = b.chars().collect();
+    if a.chars().count().abs_diff(b.len()) > most {
+        return None;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        let mut least = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+            least = least.min(row[j + 1]);
+        }
+        if least > most {
+            return None;
+        }
+    }
+    let edits = row[b.len()];
+    u32::try_from(edits).ok().filter(|_| edits <= most)
 }
 
 /// Number of insertions, deletions and replacements of characters, and exchanges of neighbors, that
@@ -107,14 +155,48 @@ mod tests {
         }
     }
 
+    fn matching<'t>(term: &str, similarity: f64, others: &[&'t str]) -> Vec<&'t str> {
+        let fuzzy = Fuzzy::new(term, similarity);
+        let others = others.iter().copied();
+        others.filter(|other| fuzzy.matches(other)).collect()
+    }
+
     #[test]
-    fn similarity_gives_edits() {
-        assert_eq!(Fuzzy::new("gamna", 0.5).edits, 2);
-        assert_eq!(Fuzzy::new("gamna", 0.81).edits, 0);
-        assert_eq!(Fuzzy::new("gamna", 0.79).edits, 1);
+    fn exchanges_of_neighbors_are_two_edits() {
+        let words = ["bash", "bsh", "ash", "dash", "bsah", "bsaf"];
+        assert_eq!(matching("bsah", 0.5, &words), ["bsh", "bsah", "bsaf"]);
+        assert_eq!(distance("ab", "ba", 3), Some(2));
+        assert_eq!(distance("kitten", "sitting", 3), Some(3));
+        assert_eq!(distance("kitten", "sitting", 2), None);
+        assert_eq!(distance("", "ab", 2), Some(2));
+        assert_eq!(distance("\u{e4}b", "\u{1f600}b", 1), Some(1));
+    }
+
+    #[test]
+    fn similarity_is_of_the_shorter_term() {
+        // One edit of five characters is a similarity of 0.8, which is not above 0.8.
+        assert_eq!(matching("gamna", 0.8, &["gamma", "gamna"]), ["gamna"]);
+        assert_eq!(matching("gamna", 0.79, &["gamma", "gamna"]).len(), 2);
+        // Three edits of ten, whatever 1 - 0.7 is rounded to.
+        assert!(matching("abcdefghij", 0.7, &["xyzdefghij"]).is_empty());
+        assert_eq!(matching("abcdefghij", 0.69, &["xyzdefghij"]).len(), 1);
+        // The other term is the shorter one.
+        assert!(matching("abcd", 0.5, &["ab"]).is_empty());
+        assert!(matching("ab", 0.5, &["a", ""]).is_empty());
+        assert_eq!(matching("", 0.5, &["", "a"]), [""]);
+        assert_eq!(matching("\u{e4}bcd", 0.5, &["abcd"]).len(), 1);
+    }
+
+    #[test]
+    fn edits_have_no_cap() {
+        let term = "a".repeat(100);
+        let other = format!("{}{}", "b".repeat(40), "a".repeat(60));
+        assert!(Fuzzy::new(&term, 0.5).matches(&other));
+        assert!(!Fuzzy::new(&term, 0.6).matches(&other));
+        assert_eq!(Fuzzy::new("ab", 1e300).edits, u32::MAX);
+        assert!(Fuzzy::new("ab", 1e300).matches("xyz"));
         assert_eq!(Fuzzy::new("gamna", 1.0).edits, 1);
-        assert!(Fuzzy::new("gamna", 0.5).matches("gamma"));
-        assert!(Fuzzy::new("hiberanting rinhos", 0.5).matches("hibernating rhinos"));
-        assert_eq!(Fuzzy::new("hiberanting rinhos", 0.99).edits, 0);
+        let long = "x".repeat(20_000);
+        assert!(Fuzzy::new(&long, 0.5).matches(&long));
     }
 }

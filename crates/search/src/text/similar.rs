@@ -1,10 +1,10 @@
 //! Similar terms among ordered ones: which are, and how far the others may be passed.
 //!
 //! Called by the reader for `fuzzy` and `~`. The edits between the beginning of a text and all
-//! beginnings of the term are bits (Wu and Manber 1992, with exchanges of neighbors): for each
-//! number of edits, which beginnings of the term are no more apart. The bits are kept for each
+//! beginnings of the term are bits (Wu and Manber 1992): for each number of edits, which beginnings of the term are no more apart. The bits are kept for each
 //! character of the text before, so what a text shares with it is not looked at again. When too
-//! many edits are needed, they say with which character a similar text could go on.
+//! many edits are needed, they say with which character a similar text could go on. Beyond
+//! `EDITS_MAX` edits nearly no text can be passed, so texts are compared one by one.
 //!
 //! Invariants:
 //! - Similar is what [`Fuzzy::matches`] says.
@@ -17,6 +17,9 @@ use super::fuzzy::Fuzzy;
 /// Characters of a term that have a bit, one more bit than there are. Of longer terms it is only
 /// found where texts begin like them; those texts are compared as a whole.
 const CHARS_MAX: usize = 63;
+
+/// Most edits that have rows of bits; memory would be edits times characters beyond.
+const EDITS_MAX: u32 = 16;
 
 /// What a text is to a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +47,6 @@ pub(crate) struct Comparison<'f> {
     /// The beginning of the text before that was compared, and the bytes of each beginning of it.
     text: Vec<u8>,
     ends: Vec<usize>,
-    /// Where the last character of each beginning of the text stands in the term.
-    places: Vec<u64>,
     /// For each beginning of the text, the empty one first, and each number of edits: the
     /// beginnings of the term, by their lengths, that are no more edits apart.
     rows: Vec<u64>,
@@ -69,7 +70,7 @@ impl<'f> Comparison<'f> {
             }
         }
         let is_long = fuzzy.term.chars().nth(CHARS_MAX).is_some();
-        let edits = fuzzy.edits as usize;
+        let edits = fuzzy.edits.min(EDITS_MAX) as usize;
         let lowest = |count: usize| u64::MAX >> (64 - count.clamp(1, 64));
         let all = lowest(term.len() + 1);
         Comparison {
@@ -83,13 +84,18 @@ impl<'f> Comparison<'f> {
             others,
             text: Vec::new(),
             ends: vec![0],
-            places: vec![0],
             target: Vec::new(),
         }
     }
 
     /// What `text` is to the term. What it ends with that is no UTF-8 does not count.
     pub(crate) fn compare(&mut self, text: &[u8]) -> Likeness<'_> {
+        if self.fuzzy.edits > EDITS_MAX {
+            return match self.fuzzy.matches(&String::from_utf8_lossy(text)) {
+                true => Likeness::Similar,
+                false => Likeness::Different,
+            };
+        }
         let shared = shared_len(&self.text, text);
         while self.len_bytes() > shared {
             self.pop();
@@ -106,10 +112,8 @@ impl<'f> Comparison<'f> {
         }
         let whole = 1 << self.term.len();
         let is_near = self.rows.last().is_some_and(|row| row & whole != 0);
-        let is_similar = match self.lasting {
-            0 => is_near,
-            _ => is_near && self.fuzzy.matches(&String::from_utf8_lossy(text)),
-        };
+        // Near by edits; the length of the text counts, too.
+        let is_similar = is_near && self.fuzzy.matches(&String::from_utf8_lossy(&self.text));
         match is_similar {
             true => Likeness::Similar,
             false => Likeness::Different,
@@ -122,7 +126,6 @@ impl<'f> Comparison<'f> {
 
     fn pop(&mut self) {
         self.ends.pop();
-        self.places.pop();
         self.rows.truncate(self.rows.len() - self.width);
         self.text.truncate(self.len_bytes());
     }
@@ -130,9 +133,6 @@ impl<'f> Comparison<'f> {
     /// Adds the rows of one more character, whose bytes are there.
     fn push(&mut self, c: char) {
         let places = self.places_of(c);
-        let before = self.places.last().copied().unwrap_or(0);
-        // Where the last two characters stand the other way around.
-        let exchanged = places & before >> 1;
         let last = self.rows.len() - self.width;
         let mut row = (self.rows[last] & places) << 1 | self.rows[last] & self.lasting;
         self.rows.push(row);
@@ -140,14 +140,9 @@ impl<'f> Comparison<'f> {
             let (fewer, same) = (self.rows[last + edits - 1], self.rows[last + edits]);
             let replaced_or_removed = (fewer | row) << 1;
             row = (same & places) << 1 | same & self.lasting | fewer | replaced_or_removed;
-            if exchanged != 0 {
-                let two_before = self.rows[last - self.width + edits - 1];
-                row |= (two_before & exchanged) << 2;
-            }
             row &= self.all;
             self.rows.push(row);
         }
-        self.places.push(places);
         self.ends.push(self.text.len());
     }
 
@@ -196,15 +191,7 @@ impl<'f> Comparison<'f> {
     /// on, with which a text can go on.
     fn next_char(&self, start: usize) -> Option<char> {
         let (passed, _) = first_char(&self.target[start..])?;
-        let last = self.rows.len() - self.width;
         let mut wanted = self.rows[self.rows.len() - 1];
-        // Where the last character stands behind one that may be exchanged with it.
-        let before = self.places.last().copied().unwrap_or(0);
-        if let Some(two_before) = last.checked_sub(2)
-            && self.width > 1
-        {
-            wanted |= self.rows[two_before] & before >> 1;
-        }
         let mut next: Option<char> = None;
         while wanted != 0 {
             let at = wanted.trailing_zeros() as usize;
@@ -276,10 +263,7 @@ mod tests {
     }
 
     fn of(term: &str, edits: u32) -> Fuzzy {
-        Fuzzy {
-            term: term.into(),
-            edits,
-        }
+        Fuzzy::within(term, edits)
     }
 
     /// All texts of few letters, one of them of two bytes.
@@ -311,6 +295,9 @@ mod tests {
             for edits in 0..5 {
                 assert_found(&of(term, edits), &texts);
             }
+            for similarity in [0.0, 0.2, 0.34, 0.5, 0.7, 0.99] {
+                assert_found(&Fuzzy::new(term, similarity), &texts);
+            }
         }
     }
 
@@ -337,9 +324,10 @@ mod tests {
                 }
             }
             texts.sort_unstable();
-            for edits in 0..4 {
+            for edits in [0, 1, 2, 3, EDITS_MAX, EDITS_MAX + 1, u32::MAX] {
                 assert_found(&of(term, edits), &texts);
             }
+            assert_found(&Fuzzy::new(term, 0.3), &texts);
         }
     }
 
