@@ -25,11 +25,19 @@ impl Flags {
     pub(crate) const HAS_DATES: Flags = Flags(128);
     /// A cluster-wide transaction was the last to change it.
     pub const FROM_CLUSTER_TRANSACTION: Flags = Flags(256);
+    /// An index wrote it: nobody stored it by hand.
+    pub const ARTIFICIAL: Flags = Flags(512);
+    /// It is a result of a reduce, or lists such results.
+    pub const FROM_INDEX: Flags = Flags(1024);
+    /// Where its last change comes from.
+    pub(crate) const ORIGINS: Flags = Flags(256 | 512 | 1024);
     /// Everything whose names are kept in the metadata of the document.
     pub const BESIDE: Flags = Flags(8 | 16 | 32);
 
     /// Names on the wire, in the order in which they are written.
-    const NAMES: [(Flags, &'static str); 8] = [
+    const NAMES: [(Flags, &'static str); 10] = [
+        (Flags::ARTIFICIAL, "Artificial"),
+        (Flags::FROM_INDEX, "FromIndex"),
         (Flags::HAS_REVISIONS, "HasRevisions"),
         (Flags::REVISION, "Revision"),
         (Flags::DELETE_REVISION, "DeleteRevision"),

@@ -64,6 +64,18 @@ pub(crate) fn apply(
     writer.finish()
 }
 
+/// Carries out a batch of documents that an index makes of its results.
+pub(crate) fn apply_outputs(
+    transaction: &mut WriteTransaction,
+    core: &Core,
+    batch: &Prepared,
+) -> Result<Applied, WriteError> {
+    let mut writer = Writer::begin(transaction, core)?;
+    writer.origin = Flags::ARTIFICIAL.with(Flags::FROM_INDEX);
+    apply_items(&mut writer, core, batch)?;
+    writer.finish()
+}
+
 /// Carries out the changes of a batch one after another.
 pub(super) fn apply_items(
     writer: &mut Writer<'_>,
@@ -157,8 +169,8 @@ pub(crate) struct Writer<'w> {
     pub(super) revisions: Option<Option<Rc<RevisionsConfiguration>>>,
     /// The policies of time series, once they were read.
     pub(super) policies: Option<Rc<SeriesPolicies>>,
-    /// What is stored is from a cluster-wide transaction.
-    pub(super) is_cluster_wide: bool,
+    /// Flags of what is stored that name where it comes from; none for an ordinary write.
+    pub(super) origin: Flags,
     /// Index of the compare-exchange commands of this transaction, once there is one.
     pub(super) exchange_index: Option<u64>,
 }
@@ -187,7 +199,7 @@ impl<'w> Writer<'w> {
             incomplete: Vec::new(),
             revisions: None,
             policies: None,
-            is_cluster_wide: false,
+            origin: Flags::default(),
             exchange_index: None,
         })
     }
@@ -381,7 +393,7 @@ impl<'w> Writer<'w> {
             .ok_or_else(|| ReadError::damaged_document("the metadata of a document", number))?;
         let has_dates = self.enter_dates(put.id, number, old, metadata)?;
         flags = flags.set(Flags::HAS_DATES, has_dates);
-        flags = flags.set(Flags::FROM_CLUSTER_TRANSACTION, self.is_cluster_wide);
+        flags = flags.without(Flags::ORIGINS).with(self.origin);
         self.state.last_etag.0 += 1;
         let head = RecordHead {
             etag: self.state.last_etag,

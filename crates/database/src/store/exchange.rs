@@ -309,7 +309,7 @@ pub(crate) fn apply_cluster_wide(
         return Err(WriteError::ClusterConflict(violations));
     }
     let mut writer = Writer::begin(transaction, core)?.with_results();
-    writer.is_cluster_wide = true;
+    writer.origin = Flags::FROM_CLUSTER_TRANSACTION;
     writer.exchange_index = Some(index);
     apply_items(&mut writer, core, batch)?;
     for document in &mode.guarded {

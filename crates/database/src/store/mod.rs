@@ -29,7 +29,7 @@ mod series_due;
 mod state;
 pub(crate) mod trees;
 
-pub(crate) use apply::{Applied, Put, Writer, apply};
+pub(crate) use apply::{Applied, Put, Writer, apply, apply_outputs};
 pub(crate) use attachments::AttachmentRecord;
 pub(crate) use collections::CollectionRecord;
 pub(crate) use counters::{CounterRecord, count_owners, counter_key, kept_owners};

@@ -569,6 +569,34 @@ fn results_are_documents_too() {
         })
     };
     assert_eq!(listed(&database), 2);
+    let flags = |id: &str| {
+        let snapshot = database.read().unwrap();
+        snapshot.get(id).unwrap().map(|row| row.flags().text())
+    };
+    let made = Some("Artificial, FromIndex".to_owned());
+    assert_eq!(flags("days/mon"), made);
+    let total = ids(&database, "from Totals").remove(0);
+    assert_eq!(flags(&total), made);
+    // An ordinary write makes it an ordinary document.
+    store(&database, &total, "Totals", r#"{"city":"Oslo"}"#);
+    assert_eq!(flags(&total), Some(String::new()));
+    // No document lists results without a value for its id.
+    store(&database, "u/3", "Users", r#"{"city":"Bern","day":null}"#);
+    store(&database, "u/4", "Users", r#"{"city":"Bonn"}"#);
+    assert!(database.wait_for_indexes(LONG));
+    assert_eq!(flags("days/null"), None);
+    let errors = database
+        .index_errors(&["Totals".to_owned()])
+        .unwrap()
+        .unwrap();
+    assert!(
+        errors[0]
+            .1
+            .iter()
+            .any(|error| error.error.contains("'day' is null"))
+    );
+    database.batch(vec![delete("u/3"), delete("u/4")]).unwrap();
+    assert!(database.wait_for_indexes(LONG));
     database.batch(vec![delete("u/1")]).unwrap();
     assert!(database.wait_for_indexes(LONG));
     assert_eq!(

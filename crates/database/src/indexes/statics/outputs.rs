@@ -9,13 +9,15 @@ use std::sync::{Arc, mpsc};
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{Builder, Document, DocumentBuf, Value};
-use jackdaw_storage::{Environment, ReadTransaction, StorageError};
+use jackdaw_storage::{Environment, ReadTransaction, StorageError, WriteTransaction};
 
 use super::definition::StaticDefinition;
+use super::errors::{self, IndexingError};
 use super::groups::GroupRecord;
 use super::references::hash_of;
 use super::trees::{
-    ENTRIES, GROUPS, OUTPUT_DOCUMENTS, OUTPUT_REFERENCES, OUTPUTS, decode_owned, key, last_number,
+    ENTRIES, GROUPS, META, Meta, OUTPUT_DOCUMENTS, OUTPUT_REFERENCES, OUTPUTS, decode_owned, key,
+    last_number,
 };
 use crate::command::Command;
 use crate::database::Core;
@@ -23,7 +25,7 @@ use crate::error::{ReadError, WriteError};
 use crate::indexes::index::Index;
 use crate::indexes::step::StepError;
 use crate::prepared::Prepared;
-use crate::store::apply;
+use crate::store::apply_outputs;
 
 /// Groups whose documents are written at once.
 const GROUPS_MAX: usize = 256;
@@ -71,8 +73,32 @@ pub(super) fn store(
                 references.put(&reference_key(id, group), &[])?;
             }
         }
+        store_errors(&mut transaction, work.errors, core.now())?;
         transaction.commit()?;
     }
+    Ok(())
+}
+
+fn store_errors(
+    transaction: &mut WriteTransaction,
+    errors: Vec<String>,
+    at: UnixTicks,
+) -> Result<(), StepError> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let of = |error| IndexingError {
+        at,
+        document: None,
+        action: "Reduce".to_owned(),
+        error,
+    };
+    let errors: Vec<IndexingError> = errors.into_iter().map(of).collect();
+    let mut meta = Meta::load(transaction.tree(META)?.as_ref())?;
+    errors::store(transaction, &errors, &mut meta)?;
+    transaction
+        .tree_mut(META)?
+        .put(Meta::key(), &meta.encode())?;
     Ok(())
 }
 
@@ -86,7 +112,7 @@ fn write(
     let (sender, receiver) = mpsc::sync_channel(1);
     let (within, hub) = (Arc::clone(core), Arc::clone(&core.hub));
     documents.submit_then(
-        move |transaction| apply(transaction, &within, &prepared, true),
+        move |transaction| apply_outputs(transaction, &within, &prepared),
         move |outcome| {
             if let Ok(applied) = &outcome {
                 hub.report(applied);
@@ -103,6 +129,8 @@ fn write(
 struct Work {
     commands: Vec<Command>,
     groups: Vec<(u64, Written, Written)>,
+    /// Why results are not listed.
+    errors: Vec<String>,
 }
 
 impl Work {
@@ -127,6 +155,7 @@ impl Work {
         let mut work = Work {
             commands: Vec::new(),
             groups: Vec::new(),
+            errors: Vec::new(),
         };
         for (group, hash) in waiting {
             let before = written(pages, group)?;
@@ -135,7 +164,13 @@ impl Work {
             for (slot, result) in results.iter().enumerate() {
                 let id = output_id(collection, hash, slot);
                 if let Some(pattern) = &definition.reference_pattern {
-                    now.reference = Some(referencing_id(pattern, result.root()));
+                    match referencing_id(pattern, result.root()) {
+                        Ok(id) => now.reference = Some(id),
+                        Err(field) => work.errors.push(format!(
+                            "The result {id} is listed by no document, because its field \
+                             '{field}' is null and the pattern of ids '{pattern}' names it."
+                        )),
+                    }
                 }
                 work.commands.push(put(&id, result.to_buf(), collection));
                 now.ids.push(id);
@@ -304,7 +339,10 @@ impl Written {
 }
 
 /// The id of the document that lists a result: a pattern with `{Field}` or `{Field:format}`.
-fn referencing_id(pattern: &str, result: Value<'_>) -> String {
+///
+/// # Errors
+/// The name of a field that is null or missing: no document lists the result then.
+fn referencing_id<'p>(pattern: &'p str, result: Value<'_>) -> Result<String, &'p str> {
     let mut id = String::new();
     let mut rest = pattern;
     while let Some((before, behind)) = rest.split_once('{') {
@@ -319,6 +357,9 @@ fn referencing_id(pattern: &str, result: Value<'_>) -> String {
             None => (inside, None),
         };
         let value = result.get(name.trim()).unwrap_or(Value::Null);
+        if value.is_null() {
+            return Err(name.trim());
+        }
         let text = value
             .as_str()
             .map_or_else(|| value.to_json(), str::to_owned);
@@ -330,7 +371,7 @@ fn referencing_id(pattern: &str, result: Value<'_>) -> String {
         rest = after;
     }
     id.push_str(rest);
-    id
+    Ok(id)
 }
 
 /// Writes a moment with the letters of .NET formats: `yyyy`, `MM`, `dd`, `HH`, `mm`, `ss`.
@@ -367,14 +408,18 @@ mod tests {
 
     #[test]
     fn ids_of_listing_documents_follow_their_pattern() {
-        let json = r#"{"At":"2017-05-24T10:11:12.0000000","N":5,"T":"x"}"#;
+        let json = r#"{"At":"2017-05-24T10:11:12.0000000","N":5,"T":"x","Empty":"","Null":null}"#;
         let result = DocumentBuf::from_json(json.as_bytes(), &Limits::default()).unwrap();
         for (pattern, expected) in [
             ("reports/daily/{At:yyyy-MM-dd}", "reports/daily/2017-05-24"),
-            ("{At:yy}/{N}/{T:yyyy}/{Missing}", "17/5/x/null"),
+            ("{At:yy}/{N}/{T:yyyy}/{Empty}", "17/5/x/"),
             ("a{b", "a{b"),
         ] {
-            assert_eq!(referencing_id(pattern, result.root()), expected);
+            let id = referencing_id(pattern, result.root());
+            assert_eq!(id.as_deref(), Ok(expected));
+        }
+        for pattern in ["{Null}", "x/{N}/{ Missing }", "{Null:yyyy}"] {
+            assert!(referencing_id(pattern, result.root()).is_err(), "{pattern}");
         }
     }
 
