@@ -15,6 +15,10 @@ const EARTH_KM: f64 = 6_371.008_771_4;
 /// Corners of a circle where it meets shapes of lines.
 const CIRCLE_CORNERS: u32 = 64;
 
+/// Kilometers within which places are the same: points of documents are rounded to a centimeter,
+/// those of conditions are not.
+const ROUNDING_KM: f64 = 1e-4;
+
 /// A place in degrees.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coordinate {
@@ -177,9 +181,10 @@ impl Shape {
 
     fn covers_point(&self, at: Coordinate) -> bool {
         match self {
-            // Points of documents are rounded to a centimeter, those of conditions are not.
-            Shape::Point(own) => own.distance_km(at) < 1e-4,
-            Shape::Circle { center, radius_km } => center.distance_km(at) <= *radius_km,
+            Shape::Point(own) => own.distance_km(at) < ROUNDING_KM,
+            Shape::Circle { center, radius_km } => {
+                center.distance_km(at) <= radius_km + ROUNDING_KM
+            }
             Shape::Line(line) => line.windows(2).any(|pair| at.is_on(pair[0], pair[1])),
             Shape::Polygon(rings) => {
                 let is_on_edge =
@@ -414,6 +419,32 @@ mod tests {
         ] {
             let found = shape(place).relates(&shape(other), relation);
             assert_eq!(found, expected, "{place} {relation:?} {other}");
+        }
+    }
+
+    #[test]
+    fn circles_without_extent_hold_their_middle() {
+        for (latitude, longitude) in [
+            (0.0, 0.0),
+            (32.123_456_789, 34.987_654_321),
+            (-47.6, -122.333_333_3),
+            (89.999_999, 179.999_999),
+            (-90.0, -180.0),
+        ] {
+            let at = Coordinate::new(latitude, longitude).unwrap();
+            let place = crate::place::Place::point(latitude, longitude).unwrap();
+            for radius_km in [0.0, 1e-9] {
+                let circle = Shape::Circle {
+                    center: at,
+                    radius_km,
+                };
+                for relation in [Relation::Within, Relation::Intersects] {
+                    assert!(place.passes(&circle, relation), "{at:?} {relation:?}");
+                }
+                assert!(!place.passes(&circle, Relation::Disjoint), "{at:?}");
+                let away = Coordinate::new(latitude / 2.0 + 1.0, longitude / 2.0).unwrap();
+                assert!(!Shape::Point(away).relates(&circle, Relation::Within));
+            }
         }
     }
 
