@@ -183,7 +183,9 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
             }
         };
         let (latitude, longitude) = (degrees(position)?, degrees(position + 1)?);
-        Coordinate::new(latitude, longitude).ok_or_else(|| {
+        // Documents may count further around the earth, conditions may not.
+        let at = Coordinate::new(latitude, longitude);
+        at.filter(|_| (-180.0..=180.0).contains(&longitude)).ok_or_else(|| {
             QueryError::invalid(format!(
                 "Latitudes lie between -90 and 90, longitudes between -180 and 180 (the latitude \
                  comes first), in: {call}"

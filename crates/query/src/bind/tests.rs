@@ -250,6 +250,21 @@ fn conditions_without_meaning_are_refused() {
             "Latitudes lie between",
         ),
         (
+            "spatial.within(spatial.wkt(F), spatial.circle(1, 2, 181))",
+            "{}",
+            "longitudes between -180 and 180",
+        ),
+        (
+            "spatial.within(spatial.wkt(F), spatial.circle(1, 2, -180.5))",
+            "{}",
+            "longitudes between -180 and 180",
+        ),
+        (
+            "spatial.intersects(spatial.wkt(F), spatial.point(2, 540))",
+            "{}",
+            "longitudes between -180 and 180",
+        ),
+        (
             "spatial.within(spatial.wkt(F), spatial.circle(1, 2, 3, 'Feet'))",
             "{}",
             "'Kilometers' or 'Miles', but got 'Feet'",
