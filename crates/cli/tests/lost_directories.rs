@@ -1,6 +1,8 @@
 //! Directories and files that are lost, put back or copied between runs: nothing but what was named
 //! is lost, commands report what is missing and what nothing names.
 
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 mod common;
 
 use std::fs;

@@ -116,7 +116,7 @@ fn open(vfs: &Arc<SimVfs>) -> DatabaseSet {
 /// Does one thing, and checks that only it has an effect. Then takes it back.
 fn damage(vfs: &Arc<SimVfs>, model: &mut Model, rng: &mut Rng, crashed: bool) {
     let numbers: Vec<u64> = model.databases.keys().copied().collect();
-    let number = numbers[rng.below(numbers.len() as u64) as usize];
+    let number = numbers[usize::try_from(rng.below(numbers.len() as u64)).unwrap()];
     let database = format!("{DATA}/databases/{number}");
     let documents = format!("{database}/documents");
     let newest = newest_journal(vfs, &documents).filter(|_| crashed);
@@ -186,7 +186,7 @@ fn copy(vfs: &Arc<SimVfs>, model: &mut Model, number: u64, rng: &mut Rng) {
         write_file(vfs, &to.join(file.strip_prefix(&from).unwrap()), &bytes);
     }
     let copied = dump(vfs, &to);
-    assert_eq!(check(vfs), [to.clone()]);
+    assert_eq!(check(vfs), std::slice::from_ref(&to));
     let set = open(vfs);
     for round in 0..4 {
         set.create(&format!("clash{round}"), "").unwrap();
@@ -310,7 +310,7 @@ fn read(vfs: &SimVfs, path: &Path) -> Vec<u8> {
         direct: false,
     };
     let file = vfs.open(path, options).unwrap();
-    let mut bytes = vec![0; file.len_bytes().unwrap() as usize];
+    let mut bytes = vec![0; usize::try_from(file.len_bytes().unwrap()).unwrap()];
     file.read_at(&mut bytes, 0).unwrap();
     bytes
 }
