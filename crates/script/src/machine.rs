@@ -131,11 +131,11 @@ pub(crate) fn realm(
     let memory = |_| ScriptError::Memory {
         limit_bytes: limits.memory_bytes_max,
     };
-    let count = MemoryCount::default();
+    let budget = Rc::new(Budget::default());
+    let count = MemoryCount::new(Rc::clone(&budget));
     let runtime = Runtime::new_with_alloc(count.clone()).map_err(memory)?;
     runtime.set_memory_limit(limits.memory_bytes_max);
     runtime.set_max_stack_size(limits.stack_bytes_max);
-    let budget = Rc::new(Budget::default());
     let watched = Rc::clone(&budget);
     runtime.set_interrupt_handler(Some(Box::new(move || watched.is_used_up())));
     let context = Context::full(&runtime).map_err(memory)?;
@@ -344,6 +344,14 @@ impl Budget {
 }
 
 impl Budget {
+    /// Whether the time of the present run is up.
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        if self.cause.get() == Cause::None && HOST.is_set() && HOST.with(|host| host.is_over()) {
+            self.cause.set(Cause::Time);
+        }
+        self.cause.get() == Cause::Time
+    }
+
     /// Takes the steps of a built-in function over something so long; false when there are not
     /// enough left, or the time is up. The engine then stops the script at its next look.
     pub(crate) fn is_charged(&self, length: f64) -> bool {

@@ -187,7 +187,51 @@
       Object.defineProperty(prototype, name, { value: charged });
     }
   }
+  // The engine compares a sought text at each place of the other one, in the worst case to its end:
+  // eight comparisons cost as much as a character.
+  const COMPARISONS_A_CHARACTER = 8;
   const { apply } = Reflect;
+  function chargeSearch(length, soughtLength) {
+    const comparisons = Math.max(0, length - soughtLength + 1) * soughtLength;
+    if (comparisons > CHARGED_LENGTH) charge(comparisons / COMPARISONS_A_CHARACTER);
+  }
+  // The text that `value` is sought as; of a regular expression itself.
+  function sought(value, symbol) {
+    if (typeof value === 'string' || typeof value === 'symbol') return value;
+    if (symbol !== undefined && isObject(value) && typeof value[symbol] === 'function') return value;
+    return String(value);
+  }
+  function chargeForSearches(names) {
+    for (const [key, symbol] of Object.entries(names)) {
+      const original = String.prototype[key];
+      const { [key]: charged } = {
+        [key](...values) {
+          if (this === undefined || this === null) return apply(original, this, values);
+          const text = typeof this === 'string' ? this : String(this);
+          if (values.length > 0 && !(key === 'split' && values[0] === undefined)) {
+            values[0] = sought(values[0], symbol ?? undefined);
+            if (typeof values[0] === 'string') chargeSearch(text.length, values[0].length);
+          }
+          return apply(original, text, values);
+        },
+      };
+      Object.defineProperty(String.prototype, key, { value: charged });
+    }
+  }
+  function chargeForFinds(prototype, names) {
+    for (const name of names) {
+      const original = prototype[name];
+      const { [name]: charged } = {
+        [name](...values) {
+          const length = typeof values[0] === 'string' ? values[0].length : 0;
+          const comparisons = (this?.length ?? 0) * length;
+          if (comparisons > CHARGED_LENGTH) charge(comparisons / COMPARISONS_A_CHARACTER);
+          return apply(original, this, values);
+        },
+      };
+      Object.defineProperty(prototype, name, { value: charged });
+    }
+  }
   const texts = [
     'concat', 'endsWith', 'includes', 'indexOf', 'lastIndexOf', 'localeCompare', 'match',
     'matchAll', 'normalize', 'padEnd', 'padStart', 'repeat', 'replace', 'replaceAll', 'search',
@@ -201,6 +245,11 @@
   ];
   chargeFor(String.prototype, texts);
   chargeFor(Array.prototype, lists);
+  chargeForSearches({
+    includes: Symbol.match, indexOf: null, lastIndexOf: null, replace: Symbol.replace,
+    replaceAll: Symbol.replace, split: Symbol.split,
+  });
+  chargeForFinds(Array.prototype, ['includes', 'indexOf', 'lastIndexOf']);
   chargeFor(Object.getPrototypeOf(Int8Array.prototype), [...lists, 'set', 'subarray']);
   chargeFor(JSON, ['parse']);
 

@@ -110,3 +110,76 @@ fn built_in_functions_over_long_texts_are_charged_for() {
         "this.a = 'b'.repeat(5000).replace('b', 'c').indexOf('b'); this.n = 'abc'.indexOf('c')";
     assert_eq!(patched("{}", script), r#"{"a":1,"n":2}"#);
 }
+
+#[test]
+fn searches_for_long_texts_are_charged_for_both_lengths() {
+    let texts = "const s = 'a'.repeat(4e6), t = 'a'.repeat(2e6) + 'b';";
+    for search in [
+        "s.indexOf(t)",
+        "s.lastIndexOf(t)",
+        "s.includes(t)",
+        "s.split(t)",
+        "s.replace(t, '')",
+        "s.replaceAll(t, '')",
+        "try { s.indexOf(t) } catch (e) {} for (;;) {}",
+        "new String(s).indexOf(t)",
+        "s.indexOf({ toString: () => t })",
+        "s.split({ toString: () => t })",
+        "String.prototype.includes.call({ toString: () => s }, t)",
+        "new Array(1 << 14).fill(s).includes(t)",
+    ] {
+        let error = bomb(&format!("{texts} {search}"));
+        assert!(
+            matches!(error, ScriptError::Steps { .. }),
+            "{search}: {error}"
+        );
+    }
+}
+
+#[test]
+fn searches_answer_as_without_charges() {
+    for (expression, expected) in [
+        ("'abc'.indexOf()", "-1"),
+        ("'undefined'.indexOf()", "0"),
+        ("'a1b'.indexOf(1)", "1"),
+        ("'anull'.indexOf(null)", "1"),
+        ("'abcb'.lastIndexOf('b', 2)", "1"),
+        ("'abc'.includes('')", "true"),
+        ("'abc'.split()", r#"["abc"]"#),
+        ("'abc'.split(undefined)", r#"["abc"]"#),
+        ("'a,b,c'.split(',', 2)", r#"["a","b"]"#),
+        ("'a1b2c'.split(/[0-9]/)", r#"["a","b","c"]"#),
+        ("'aXbX'.replace('X', t => t + t)", r#""aXXbX""#),
+        ("'aXbX'.replaceAll('X', '')", r#""ab""#),
+        ("'aXbX'.replace(/x/gi, '-')", r#""a-b-""#),
+        ("'ab'.includes(['b'])", "true"),
+        ("['a', 'b'].indexOf('b')", "1"),
+        ("('a'.repeat(4e6) + 'bcd').indexOf('bcd')", "4000000"),
+        ("'ä€😀'.indexOf('😀')", "2"),
+    ] {
+        let left = patched("{}", &format!("this.r = {expression}"));
+        assert_eq!(left, format!(r#"{{"r":{expected}}}"#), "{expression}");
+    }
+    assert!(patched("{}", "'a'.includes(/a/)").contains("reg"));
+}
+
+#[test]
+fn operators_over_long_values_end_with_the_time() {
+    use std::time::{Duration, Instant};
+    for work in [
+        "let a = 3n ** 100000n, b; for (;;) b = a * a",
+        "let a = 3n ** 100000n, b; for (;;) b = (a << 1000n) / 7n",
+        "let a = 3n ** 100000n; for (;;) { try { a * a } catch (e) {} }",
+        "const s = 'x'.repeat(5000); let t; for (;;) { t = s + this.n; t = t.toUpperCase() }",
+    ] {
+        let mut world = World {
+            ends_after_looks: Some(20),
+            ..World::default()
+        };
+        let begin = Instant::now();
+        let error = patch_in(&mut world, r#"{"n":1}"#, work, "{}").expect_err(work);
+        let is_ended = matches!(error, ScriptError::Time | ScriptError::Steps { .. });
+        assert!(is_ended, "{work}: {error}");
+        assert!(begin.elapsed() < Duration::from_secs(20), "{work}");
+    }
+}

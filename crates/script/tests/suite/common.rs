@@ -15,6 +15,7 @@ pub(crate) struct World {
     pub(crate) asked: Vec<String>,
     pub(crate) fails: bool,
     pub(crate) is_over: bool,
+    pub(crate) ends_after_looks: Option<usize>,
 }
 
 impl Host for World {
@@ -37,6 +38,10 @@ impl Host for World {
     }
 
     fn is_over(&mut self) -> bool {
+        if let Some(left) = &mut self.ends_after_looks {
+            *left = left.saturating_sub(1);
+            return *left == 0;
+        }
         self.is_over
     }
 }
