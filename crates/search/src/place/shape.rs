@@ -5,12 +5,16 @@
 //!
 //! Rules: circles are on the sphere, everything else in the plane of degrees, as spatial engines of
 //! document databases have it. Where a circle meets lines or polygons it is taken as a polygon of
-//! many corners. A border belongs to its shape.
+//! many corners. A border belongs to its shape. Lines and polygons across the date line go on beyond
+//! 180 degrees, and are compared with others a turn to the east and to the west too.
 //!
 //! Threads: pure functions.
 
 /// Radius of the earth.
 const EARTH_KM: f64 = 6_371.008_771_4;
+
+/// Turns in degrees that bring a place to where a shape across the date line has it.
+const TURNS: [f64; 3] = [0.0, 360.0, -360.0];
 
 /// Corners of a circle where it meets shapes of lines.
 const CIRCLE_CORNERS: u32 = 64;
@@ -71,15 +75,10 @@ pub(crate) struct BoundingBox {
 }
 
 impl Coordinate {
-    /// `None` outside the earth. Longitudes up to a turn more or less are brought back.
+    /// `None` outside the earth.
     #[must_use]
     pub fn new(latitude: f64, longitude: f64) -> Option<Coordinate> {
-        let is_there = (-90.0..=90.0).contains(&latitude) && (-540.0..=540.0).contains(&longitude);
-        let longitude = match longitude {
-            east if east > 180.0 => east - 360.0,
-            west if west < -180.0 => west + 360.0,
-            longitude => longitude,
-        };
+        let is_there = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
         is_there.then_some(Coordinate {
             latitude,
             longitude,
@@ -93,6 +92,13 @@ impl Coordinate {
         let east = (other.longitude - self.longitude).to_radians();
         let half = ((b - a) / 2.0).sin().powi(2) + a.cos() * b.cos() * (east / 2.0).sin().powi(2);
         2.0 * EARTH_KM * half.sqrt().min(1.0).asin()
+    }
+
+    pub(super) fn turned(self, turn: f64) -> Coordinate {
+        Coordinate {
+            longitude: self.longitude + turn,
+            ..self
+        }
     }
 
     /// Twice the area of the triangle with two others: its sign says on which side this lies.
@@ -131,7 +137,7 @@ impl Shape {
                 let count = corners.len().max(1) as f64;
                 Coordinate {
                     latitude: corners.iter().map(|at| at.latitude).sum::<f64>() / count,
-                    longitude: corners.iter().map(|at| at.longitude).sum::<f64>() / count,
+                    longitude: wrapped(corners.iter().map(|at| at.longitude).sum::<f64>() / count),
                 }
             }
         }
@@ -185,6 +191,16 @@ impl Shape {
             Shape::Circle { center, radius_km } => {
                 center.distance_km(at) <= radius_km + ROUNDING_KM
             }
+            Shape::Line(_) | Shape::Polygon(_) => TURNS
+                .into_iter()
+                .any(|turn| self.draws_point(at.turned(turn))),
+            Shape::Group(shapes) => shapes.iter().any(|shape| shape.covers_point(at)),
+        }
+    }
+
+    /// Whether a line or polygon holds a point, in the plane.
+    fn draws_point(&self, at: Coordinate) -> bool {
+        match self {
             Shape::Line(line) => line.windows(2).any(|pair| at.is_on(pair[0], pair[1])),
             Shape::Polygon(rings) => {
                 let is_on_edge =
@@ -199,7 +215,7 @@ impl Shape {
                     None => false,
                 }
             }
-            Shape::Group(shapes) => shapes.iter().any(|shape| shape.covers_point(at)),
+            _ => false,
         }
     }
 
@@ -220,23 +236,28 @@ impl Shape {
             // A circle has no dents: corners decide.
             (Shape::Circle { .. }, _) => other.corners().iter().all(|at| self.covers_point(*at)),
             _ => {
-                let is_crossed = other
-                    .edges()
-                    .iter()
-                    .any(|(a, b)| self.edges().iter().any(|(c, d)| crosses(*a, *b, *c, *d)));
-                let is_in_hole = match self {
-                    Shape::Polygon(rings) => rings.iter().skip(1).any(|hole| {
-                        hole.first().is_some_and(|at| {
-                            other.covers_point(*at) && matches!(other, Shape::Polygon(_))
-                        })
-                    }),
-                    _ => false,
-                };
-                !is_crossed
-                    && !is_in_hole
-                    && other.corners().iter().all(|at| self.covers_point(*at))
+                let lines = other.as_lines();
+                TURNS
+                    .into_iter()
+                    .any(|turn| self.surrounds(&lines.turned(turn)))
             }
         }
+    }
+
+    /// Whether all of `other`, lines or a polygon, lies within this, in the plane.
+    fn surrounds(&self, other: &Shape) -> bool {
+        let is_crossed = other
+            .edges()
+            .iter()
+            .any(|(a, b)| self.edges().iter().any(|(c, d)| crosses(*a, *b, *c, *d)));
+        let is_in_hole = match self {
+            Shape::Polygon(rings) => rings.iter().skip(1).any(|hole| {
+                hole.first()
+                    .is_some_and(|at| other.covers_point(*at) && matches!(other, Shape::Polygon(_)))
+            }),
+            _ => false,
+        };
+        !is_crossed && !is_in_hole && other.corners().iter().all(|at| self.draws_point(*at))
     }
 
     /// Whether both share a point.
@@ -254,26 +275,40 @@ impl Shape {
                 },
             ) => center.distance_km(*other) <= radius_km + reach,
             _ => {
-                let (ours, theirs) = (self.edges(), other.edges());
-                let touches = |(a, b): &(Coordinate, Coordinate)| {
-                    theirs.iter().any(|(c, d)| {
-                        crosses(*a, *b, *c, *d)
-                            || a.is_on(*c, *d)
-                            || b.is_on(*c, *d)
-                            || c.is_on(*a, *b)
-                            || d.is_on(*a, *b)
-                    })
-                };
-                ours.iter().any(touches)
-                    || other
-                        .corners()
-                        .first()
-                        .is_some_and(|at| self.covers_point(*at))
-                    || self
-                        .corners()
-                        .first()
-                        .is_some_and(|at| other.covers_point(*at))
+                let (ours, theirs) = (self.as_lines(), other.as_lines());
+                TURNS
+                    .into_iter()
+                    .any(|turn| ours.touches(&theirs.turned(turn)))
             }
+        }
+    }
+
+    /// Whether lines or polygons share a point, in the plane.
+    fn touches(&self, other: &Shape) -> bool {
+        let (ours, theirs) = (self.edges(), other.edges());
+        let touches = |(a, b): &(Coordinate, Coordinate)| {
+            theirs.iter().any(|(c, d)| {
+                crosses(*a, *b, *c, *d)
+                    || a.is_on(*c, *d)
+                    || b.is_on(*c, *d)
+                    || c.is_on(*a, *b)
+                    || d.is_on(*a, *b)
+            })
+        };
+        let holds_first = |shape: &Shape, other: &Shape| {
+            let first = other.corners().first().copied();
+            first.is_some_and(|at| shape.draws_point(at))
+        };
+        ours.iter().any(touches) || holds_first(self, other) || holds_first(other, self)
+    }
+
+    /// The shape `turn` degrees further east.
+    fn turned(&self, turn: f64) -> Shape {
+        let line = |line: &Vec<Coordinate>| line.iter().map(|at| at.turned(turn)).collect();
+        match self {
+            Shape::Line(corners) => Shape::Line(line(corners)),
+            Shape::Polygon(rings) => Shape::Polygon(rings.iter().map(line).collect()),
+            shape => shape.clone(),
         }
     }
 
@@ -286,6 +321,10 @@ impl Shape {
             (west, east) = (west.min(at.longitude), east.max(at.longitude));
             (south, north) = (south.min(at.latitude), north.max(at.latitude));
         }
+        let (west, east) = match east - west >= 360.0 {
+            true => (-180.0, 180.0),
+            false => (wrapped(west), wrapped(east)),
+        };
         format!("ENVELOPE ({west}, {east}, {north}, {south})")
     }
 
@@ -298,7 +337,7 @@ impl Shape {
         let (mut south, mut north) = (f64::MAX, f64::MIN);
         match self {
             Shape::Circle { center, radius_km } => {
-                let angle = (radius_km / EARTH_KM).min(std::f64::consts::PI);
+                let angle = ((radius_km + ROUNDING_KM) / EARTH_KM).min(std::f64::consts::PI);
                 south = center.latitude - angle.to_degrees();
                 north = center.latitude + angle.to_degrees();
                 // Where the circle is widest; everywhere when it holds a pole.
@@ -339,6 +378,15 @@ impl Shape {
             (true, false) => vec![part(-180.0, east), part((west + 360.0).max(-180.0), 180.0)],
             (false, true) => vec![part(west, 180.0), part(-180.0, (east - 360.0).min(180.0))],
         }
+    }
+}
+
+/// A longitude on the earth.
+fn wrapped(longitude: f64) -> f64 {
+    match longitude {
+        east if east > 180.0 => east - 360.0,
+        west if west < -180.0 => west + 360.0,
+        longitude => longitude,
     }
 }
 
@@ -446,6 +494,97 @@ mod tests {
                 assert!(!Shape::Point(away).relates(&circle, Relation::Within));
             }
         }
+    }
+
+    #[test]
+    fn shapes_cross_the_date_line() {
+        use Relation::{Contains, Disjoint, Intersects, Within};
+        let strip = "POLYGON ((170 -10, -170 -10, -170 10, 170 10, 170 -10))";
+        let west = "POLYGON ((-170 -10, -170 10, 170 10, 170 -10, -170 -10))";
+        let holed = "POLYGON ((170 -10, -170 -10, -170 10, 170 10, 170 -10), \
+                     (-179 -1, -177 -1, -177 1, -179 1, -179 -1))";
+        let world = "POLYGON ((-180 -90, 180 -90, 180 90, -180 90, -180 -90))";
+        for (place, relation, other, expected) in [
+            ("POINT (175 0)", Within, strip, true),
+            ("POINT (-175 0)", Within, strip, true),
+            ("POINT (180 0)", Within, strip, true),
+            ("POINT (-180 0)", Within, strip, true),
+            ("POINT (0 0)", Within, strip, false),
+            ("POINT (165 0)", Disjoint, strip, true),
+            ("POINT (175 0)", Within, west, true),
+            ("POINT (-175 0)", Within, west, true),
+            ("POINT (0 0)", Within, west, false),
+            ("POINT (-178 0)", Within, holed, false),
+            ("POINT (178 0)", Within, holed, true),
+            (
+                "POINT (-175 0)",
+                Within,
+                "ENVELOPE (170, -170, 10, -10)",
+                true,
+            ),
+            (
+                "POINT (0 0)",
+                Within,
+                "ENVELOPE (170, -170, 10, -10)",
+                false,
+            ),
+            ("POINT (-175 0)", Within, "170 -10 -170 10", true),
+            ("POINT (0 0)", Within, world, true),
+            ("LINESTRING (175 0, -175 0)", Within, strip, true),
+            ("LINESTRING (175 0, -175 0)", Within, west, true),
+            ("LINESTRING (175 0, -165 0)", Within, strip, false),
+            ("LINESTRING (175 0, -165 0)", Intersects, strip, true),
+            (
+                "LINESTRING (175 0, -175 0)",
+                Intersects,
+                "LINESTRING (-178 -5, -178 5)",
+                true,
+            ),
+            ("LINESTRING (0 -20, 0 20)", Intersects, strip, false),
+            (
+                "POLYGON ((-179 -1, -178 -1, -178 1, -179 1, -179 -1))",
+                Within,
+                strip,
+                true,
+            ),
+            (
+                strip,
+                Contains,
+                "POLYGON ((178 -1, -178 -1, -178 1, 178 1, 178 -1))",
+                true,
+            ),
+            ("CIRCLE (-179.9 0 d=100)", Within, strip, true),
+            (
+                "CIRCLE (-179.9 0 d=100)",
+                Intersects,
+                "POLYGON ((179 0, 180 0, 180 1, 179 0))",
+                true,
+            ),
+            ("MULTIPOINT ((175 0), (-175 0))", Within, strip, true),
+            (
+                "POINT (12.3456789 12.3456789)",
+                Within,
+                "CIRCLE (12.3456789 12.3456789 d=0)",
+                true,
+            ),
+            (
+                "POINT (12.34568 12.3456789)",
+                Within,
+                "CIRCLE (12.3456789 12.3456789 d=0)",
+                false,
+            ),
+        ] {
+            let found = shape(place).relates(&shape(other), relation);
+            assert_eq!(found, expected, "{place} {relation:?} {other}");
+        }
+        let boxes = shape(strip).boxes();
+        let sides = [175.0, -175.0, 0.0].map(|longitude| {
+            boxes
+                .iter()
+                .any(|area| (area.west..=area.east).contains(&longitude))
+        });
+        assert_eq!(sides, [true, true, false]);
+        assert_eq!(shape(strip).envelope(), "ENVELOPE (170, -170, 10, -10)");
     }
 
     #[test]

@@ -122,7 +122,7 @@ impl Parser<'_> {
                 self.expect(')')?;
                 Ok(Shape::Point(at))
             }
-            "LINESTRING" => self.line().map(Shape::Line),
+            "LINESTRING" => self.short_line(),
             "POLYGON" => self.polygon(),
             "MULTIPOINT" => self.group(|parser| {
                 let is_wrapped = parser.take('(');
@@ -132,7 +132,7 @@ impl Parser<'_> {
                 }
                 Ok(Shape::Point(at))
             }),
-            "MULTILINESTRING" => self.group(|parser| parser.line().map(Shape::Line)),
+            "MULTILINESTRING" => self.group(Parser::short_line),
             "MULTIPOLYGON" => self.group(Parser::polygon),
             "GEOMETRYCOLLECTION" => self.group(|parser| parser.shape(depth + 1)),
             "ENVELOPE" => self.envelope(),
@@ -173,15 +173,26 @@ impl Parser<'_> {
         }
     }
 
+    /// A line that takes the short way around the earth from corner to corner.
+    fn short_line(&mut self) -> Result<Shape, TextError> {
+        let line = self.line()?;
+        Ok(Shape::Line(unrolled(&line).unwrap_or(line)))
+    }
+
     fn polygon(&mut self) -> Result<Shape, TextError> {
         self.expect('(')?;
-        let mut rings = Vec::new();
+        let mut rings: Vec<Vec<Coordinate>> = Vec::new();
         loop {
             let ring = self.line()?;
             if ring.len() < 4 || ring.first() != ring.last() {
                 return Err(self.error("a ring ends where it begins, and has four corners or more"));
             }
-            rings.push(ring);
+            rings.push(match rings.first() {
+                Some(outer) => hole_in(outer, ring),
+                None => unrolled(&ring)
+                    .filter(|unrolled| unrolled.first() == unrolled.last())
+                    .unwrap_or(ring),
+            });
             if !self.take(',') {
                 break;
             }
@@ -206,6 +217,8 @@ impl Parser<'_> {
     }
 
     fn box_of(&mut self, west: f64, east: f64, north: f64, south: f64) -> Result<Shape, TextError> {
+        // Both ends are checked as written; a box across the date line ends beyond it.
+        let turn = if west > east { 360.0 } else { 0.0 };
         let corners = [
             (south, west),
             (south, east),
@@ -213,9 +226,10 @@ impl Parser<'_> {
             (north, west),
             (south, west),
         ];
-        let ring = corners
-            .into_iter()
-            .map(|(latitude, longitude)| self.at(latitude, longitude));
+        let ring = corners.into_iter().map(|(latitude, longitude)| {
+            let at = self.at(latitude, longitude)?;
+            Ok(at.turned(if longitude == east { turn } else { 0.0 }))
+        });
         Ok(Shape::Polygon(vec![ring.collect::<Result<_, _>>()?]))
     }
 
@@ -242,6 +256,40 @@ impl Parser<'_> {
     }
 }
 
+/// The corners without a jump at the date line, which edges longer than half a turn cross; they may
+/// end beyond it. `None` when no edge does. Edges from one side of the map to the other are meant.
+fn unrolled(line: &[Coordinate]) -> Option<Vec<Coordinate>> {
+    let mut turn = 0.0;
+    let mut before = *line.first()?;
+    let mut corners = Vec::with_capacity(line.len());
+    for &at in line {
+        let step = at.longitude - before.longitude;
+        if step.abs() > 180.0 && step.abs() < 360.0 {
+            turn -= 360.0_f64.copysign(step);
+        }
+        corners.push(at.turned(turn));
+        before = at;
+    }
+    (corners != line).then_some(corners)
+}
+
+/// A hole, brought to the turn of the ring around it.
+fn hole_in(outer: &[Coordinate], ring: Vec<Coordinate>) -> Vec<Coordinate> {
+    let ring = unrolled(&ring).unwrap_or(ring);
+    let longitudes = |ring: &[Coordinate]| {
+        ring.iter().fold((f64::MAX, f64::MIN), |(west, east), at| {
+            (west.min(at.longitude), east.max(at.longitude))
+        })
+    };
+    let (west, east) = longitudes(outer);
+    let (first, last) = longitudes(&ring);
+    let is_in = |turn: &f64| first + turn >= west && last + turn <= east;
+    match [0.0, 360.0, -360.0].iter().find(|turn| is_in(turn)) {
+        Some(turn) => ring.iter().map(|at| at.turned(*turn)).collect(),
+        None => ring,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,6 +302,9 @@ mod tests {
             ("POINT (1)", "a number is missing, at character 9"),
             ("POINT (1 2) x", "goes on behind its end"),
             ("POINT (0 91)", "outside the earth"),
+            ("POINT (181 0)", "outside the earth"),
+            ("LINESTRING (0 0, -180.5 0)", "outside the earth"),
+            ("ENVELOPE (170, 190, 5, -5)", "outside the earth"),
             ("POINT (NaN 1)", "a number is missing"),
             ("POLYGON ((0 0, 1 1, 0 0))", "four corners or more"),
             ("CIRCLE (1 2 3)", "a circle is written"),

@@ -240,6 +240,23 @@ mod tests {
             let found = (near(&terms, text, 0), near(&terms, text, 1));
             assert_eq!(found, (false, true), "{text}");
         }
+        // With 0 the words stand in this order, one directly behind the other.
+        for (value, distance) in [
+            ("red fox", 0),
+            ("red and fox", 0),
+            ("the Red, Fox", 0),
+            ("blue, then red. Fox red", 0),
+            ("red big fox", 1),
+            ("fox red", 2),
+            ("red x big fox", 2),
+        ] {
+            let mut terms = FieldTerms::new(options);
+            terms.add(value);
+            for slop in 0..4 {
+                let found = near(&terms, "red fox", slop);
+                assert_eq!(found, slop >= distance, "{value} within {slop}");
+            }
+        }
         // Stop words keep nothing apart.
         let mut terms = FieldTerms::new(options);
         terms.add("the fox is quick");
