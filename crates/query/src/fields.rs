@@ -396,8 +396,10 @@ pub(crate) fn places_of(document: &StoredDocument<'_>, field: &IndexField) -> Ve
     let numbers = |path: &FieldPath| {
         let mut numbers = Vec::new();
         let _ = visit_values(document, path, &mut |leaf| {
-            if let Leaf::Number(number, _) = leaf {
-                numbers.push(number.to_f64());
+            match leaf {
+                Leaf::Number(number, _) => numbers.push(number.to_f64()),
+                Leaf::Text(text) => numbers.extend(text_degrees(text)),
+                _ => {}
             }
             ControlFlow::Continue(())
         });
@@ -440,13 +442,22 @@ pub(crate) fn made_number<'d>(object: Object<'d>) -> Option<(&'d str, Value<'d>)
     Some((text, object.get(special::NUMBER)?))
 }
 
+/// Degrees that are written as a text.
+fn text_degrees(text: &str) -> Option<f64> {
+    let degrees = text.trim().parse::<f64>().ok();
+    degrees.filter(|degrees| degrees.is_finite())
+}
+
 /// The place that a map of a named index made: an object with `$spatial`, which holds latitude and
 /// longitude, or well-known text.
 fn made_place(object: Object<'_>) -> Option<Place> {
     match object.get("$spatial")? {
         Value::String(text) => Place::parse(text),
         Value::Object(point) => {
-            let degrees = |name: &str| Some(to_number(point.get(name)?)?.to_f64());
+            let degrees = |name: &str| match point.get(name)? {
+                Value::String(text) => text_degrees(text),
+                value => Some(to_number(value)?.to_f64()),
+            };
             Place::point(degrees("Latitude")?, degrees("Longitude")?)
         }
         _ => None,

@@ -61,21 +61,17 @@ pub(crate) struct LikeOptions {
 }
 
 impl LikeOptions {
-    /// Reads options from an object, whatever the case of its names. Without options every term
-    /// counts; with them Lucene's defaults are in force.
+    /// Reads options from an object, whatever the case of its names. They change what they name:
+    /// where nothing is said every term counts.
     pub(crate) fn read(options: Option<Value<'_>>) -> Result<LikeOptions, QueryError> {
         let object = options.and_then(|options| options.as_object());
-        let (frequency, documents) = match object.is_some() {
-            true => (2, 5),
-            false => (1, 1),
-        };
         let mut read = LikeOptions {
-            minimum_term_frequency: frequency,
+            minimum_term_frequency: 1,
             maximum_query_terms: 25,
             maximum_tokens: 5_000,
             minimum_word_length: 0,
             maximum_word_length: 0,
-            minimum_document_frequency: documents,
+            minimum_document_frequency: 1,
             maximum_document_frequency: u64::MAX,
             maximum_percentage: 100,
             boosts: false,

@@ -91,6 +91,28 @@ fn places_are_found_and_ordered_by_distance() {
 }
 
 #[test]
+fn places_are_found_by_coordinates_as_text_and_by_no_radius() {
+    for (latitude, longitude, is_found) in [
+        ("12.3456789", "-179.5", true),
+        (r#""12.3456789""#, r#""-179.5""#, true),
+        (r#"" 12.3456789 ""#, "-179.5", true),
+        (r#""north""#, "-179.5", false),
+        (r#""""#, r#""""#, false),
+        ("null", "-179.5", false),
+        ("12.3456789", r#""181""#, false),
+        (r#""NaN""#, r#""inf""#, false),
+    ] {
+        let mut database = TestDatabase::default();
+        let body = format!(r#"{{"Y":{latitude},"X":{longitude}}}"#);
+        database.put("p/1", "C", &body);
+        let stored = database.all().next().unwrap();
+        let place = field("Y", FieldKind::Point(FieldPath::parse("X")));
+        let places = crate::fields::places_of(&stored, &place);
+        assert_eq!(places.len(), usize::from(is_found), "{body}");
+    }
+}
+
+#[test]
 fn facets_count_present_documents() {
     let found = rows(
         "from index 'I' select facet(B, sum(P) as Total, max(P))",
@@ -158,6 +180,33 @@ fn like_documents_share_telling_terms() {
     let text = "from index 'I' where moreLikeThis(id() = 'c/1')";
     // One word with two documents more, and a value with one of them.
     assert_eq!(ask(text, "{}").ids(), ["c/2", "c/4", "c/5"]);
+    // Options change what they name, and nothing else.
+    for (options, expected) in [
+        ("{}", vec!["c/2", "c/4", "c/5"]),
+        ("null", vec!["c/2", "c/4", "c/5"]),
+        (
+            r#"{"MinimumTermFrequency":null}"#,
+            vec!["c/2", "c/4", "c/5"],
+        ),
+        (
+            r#"{"BoostFactor":1,"Unknown":5}"#,
+            vec!["c/2", "c/4", "c/5"],
+        ),
+        (
+            r#"{"minimumDocumentFrequency":1}"#,
+            vec!["c/2", "c/4", "c/5"],
+        ),
+        (r#"{"MinimumTermFrequency":2}"#, vec![]),
+        (r#"{"MinimumDocumentFrequency":50}"#, vec![]),
+    ] {
+        let text = "from index 'I' where moreLikeThis(id() = 'c/1', $o)";
+        let parameters = format!("{{\"o\":{options}}}");
+        assert_eq!(ask(text, &parameters).ids(), expected, "{options}");
+        if options != "null" {
+            let text = format!("from index 'I' where moreLikeThis(id() = 'c/1', '{options}')");
+            assert_eq!(ask(&text, "{}").ids(), expected, "{options}");
+        }
+    }
     let text = "from index 'I' where moreLikeThis($d) and P < 200";
     assert_eq!(ask(text, r#"{"d":"{\"B\":\"SONY\"}"}"#).ids(), ["c/1"]);
     // Members are called as in documents, not as in the index: all texts count for each field.
