@@ -131,7 +131,8 @@ impl DatabaseSet {
         Ok(set)
     }
 
-    /// Removes what an interrupted creation or deletion left, and reports other unknown directories.
+    /// Removes what an interrupted creation or deletion left, and reports other unknown
+    /// directories.
     fn complete_unfinished(&self) -> Result<(), OpenError> {
         let path = self.directory.join(DATABASES_DIRECTORY);
         if self.options.documents.create {

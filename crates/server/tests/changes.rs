@@ -441,8 +441,14 @@ fn a_bulk_insert_that_trickles_reports_what_has_arrived() {
     inserting.send(head.as_bytes());
     let elements = [
         r#"[{"Type":"PUT","Id":"d/1","Document":{}}"#,
-        r#",{"Type":"Counters","Id":"d/1","Counters":{"DocumentId":"d/1","Operations":[{"Type":"Increment","CounterName":"c","Delta":1}]}}"#,
-        r#",{"Type":"TimeSeriesBulkInsert","Id":"d/1","TimeSeries":{"Name":"H","TimeFormat":"UnixTimeInMs","Appends":[[1704067200000,1,5.5]]}}"#,
+        concat!(
+            r#",{"Type":"Counters","Id":"d/1","Counters":{"DocumentId":"d/1","#,
+            r#""Operations":[{"Type":"Increment","CounterName":"c","Delta":1}]}}"#
+        ),
+        concat!(
+            r#",{"Type":"TimeSeriesBulkInsert","Id":"d/1","TimeSeries":{"Name":"H","#,
+            r#""TimeFormat":"UnixTimeInMs","Appends":[[1704067200000,1,5.5]]}}"#
+        ),
         ",{\"Type\":\"AttachmentPUT\",\"Id\":\"d/1\",\"Name\":\"a\",\"ContentLength\":3}abc",
         r#",{"Type":"PUT","Id":"d/2","Document":{}}"#,
     ];

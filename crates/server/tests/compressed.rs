@@ -51,23 +51,83 @@ fn every_kind_of_route_takes_packed_bodies() {
         json!({ "Indexes": [{ "Name": "I", "Maps": ["from d in docs.Ds select new { d.a }"] }] });
     let cases: Vec<(&str, String, String, u16)> = vec![
         ("PUT", format!("{db}/docs?id=d/1"), r#"{"a":1}"#.into(), 201),
-        ("PATCH", format!("{db}/docs?id=d/1"), r#"{"Patch":{"Script":"this.b = 2"}}"#.into(), 200),
-        ("POST", format!("{db}/docs"), r#"{"Ids":["d/1"]}"#.into(), 200),
-        ("POST", format!("{db}/bulk_docs"),
-            r#"{"Commands":[{"Type":"PUT","Id":"d/2","Document":{}}]}"#.into(), 201),
-        ("POST", format!("{db}/queries"), r#"{"Query":"from @all_docs"}"#.into(), 200),
-        ("POST", format!("{db}/streams/queries"), r#"{"Query":"from @all_docs"}"#.into(), 200),
-        ("POST", format!("{db}/multi_get"),
-            r#"{"Requests":[{"Url":"/databases/db1/docs","Query":"?id=d/1"}]}"#.into(), 200),
-        ("POST", format!("{db}/bulk_insert?id=1"),
-            r#"[{"Type":"PUT","Id":"d/3","Document":{}}]"#.into(), 201),
-        ("POST", format!("{db}/counters"),
-            r#"{"Documents":[{"DocumentId":"d/1","Operations":[{"Type":"Increment","CounterName":"c","Delta":1}]}]}"#.into(), 200),
-        ("PUT", format!("{db}/cmpxchg?key=k&index=0"), r#"{"Object":1}"#.into(), 200),
-        ("PUT", format!("{db}/attachments?id=d/1&name=a"), "content".into(), 201),
+        (
+            "PATCH",
+            format!("{db}/docs?id=d/1"),
+            r#"{"Patch":{"Script":"this.b = 2"}}"#.into(),
+            200,
+        ),
+        (
+            "POST",
+            format!("{db}/docs"),
+            r#"{"Ids":["d/1"]}"#.into(),
+            200,
+        ),
+        (
+            "POST",
+            format!("{db}/bulk_docs"),
+            r#"{"Commands":[{"Type":"PUT","Id":"d/2","Document":{}}]}"#.into(),
+            201,
+        ),
+        (
+            "POST",
+            format!("{db}/queries"),
+            r#"{"Query":"from @all_docs"}"#.into(),
+            200,
+        ),
+        (
+            "POST",
+            format!("{db}/streams/queries"),
+            r#"{"Query":"from @all_docs"}"#.into(),
+            200,
+        ),
+        (
+            "POST",
+            format!("{db}/multi_get"),
+            r#"{"Requests":[{"Url":"/databases/db1/docs","Query":"?id=d/1"}]}"#.into(),
+            200,
+        ),
+        (
+            "POST",
+            format!("{db}/bulk_insert?id=1"),
+            r#"[{"Type":"PUT","Id":"d/3","Document":{}}]"#.into(),
+            201,
+        ),
+        (
+            "POST",
+            format!("{db}/counters"),
+            concat!(
+                r#"{"Documents":[{"DocumentId":"d/1","Operations":[{"Type":"Increment","#,
+                r#""CounterName":"c","Delta":1}]}]}"#
+            )
+            .into(),
+            200,
+        ),
+        (
+            "PUT",
+            format!("{db}/cmpxchg?key=k&index=0"),
+            r#"{"Object":1}"#.into(),
+            200,
+        ),
+        (
+            "PUT",
+            format!("{db}/attachments?id=d/1&name=a"),
+            "content".into(),
+            201,
+        ),
         ("PUT", format!("{db}/admin/indexes"), index.to_string(), 201),
-        ("PUT", "/admin/databases?name=packed".into(), r#"{"DatabaseName":"packed"}"#.into(), 201),
-        ("DELETE", "/admin/databases".into(), r#"{"DatabaseNames":["packed"]}"#.into(), 200),
+        (
+            "PUT",
+            "/admin/databases?name=packed".into(),
+            r#"{"DatabaseName":"packed"}"#.into(),
+            201,
+        ),
+        (
+            "DELETE",
+            "/admin/databases".into(),
+            r#"{"DatabaseNames":["packed"]}"#.into(),
+            200,
+        ),
     ];
     for (name, pack) in PACKERS {
         for (method, path, body, status) in &cases {

@@ -1,5 +1,5 @@
-//! Proves what clients ask for beside data: essential statistics, ongoing tasks, connection strings,
-//! the log and traffic in their forms, and a delay.
+//! Proves what clients ask for that is no data: essential statistics, ongoing tasks, connection
+//! strings, the log and traffic in their forms, and a delay.
 
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
 

@@ -216,8 +216,8 @@ fn check_complete(
     });
     if marker.lost > 0 {
         anyhow::bail!(
-            "{name} is imported, but {} left out{first}; all else is imported ({stored}). --skipped FILE lists \
-             them all",
+            "{name} is imported, but {} left out{first}; all else is imported ({stored}). \
+             --skipped FILE lists them all",
             counted_entries(marker.lost)
         );
     }

@@ -104,7 +104,8 @@ impl Indexes {
 }
 
 impl IndexSet {
-    /// Removes what an interrupted creation or deletion left, and reports other unknown directories.
+    /// Removes what an interrupted creation or deletion left, and reports other unknown
+    /// directories.
     fn complete_unfinished(&self, known: &[(u32, IndexDefinition)]) -> Result<(), OpenError> {
         let known: HashSet<u64> = known.iter().map(|(number, _)| u64::from(*number)).collect();
         let vfs = &*self.core.vfs;
@@ -237,8 +238,8 @@ impl IndexSet {
         best.map(|(_, index)| index)
     }
 
-    /// The index that answers `requirement`, made when there is none; whether it was made now. A new
-    /// one is named after the collection as the query spells it.
+    /// The index that answers `requirement`, made when there is none; whether it was made now. A
+    /// new one is named after the collection as the query spells it.
     pub(crate) fn obtain(
         self: &Arc<IndexSet>,
         mut requirement: IndexRequirement,

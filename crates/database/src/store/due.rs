@@ -4,8 +4,8 @@
 //! Each date of a stored document has an entry in one tree, in the order of time, kept by every
 //! change of the document in the same transaction. [`carry_out`] does what is due.
 //!
-//! Values of compare-exchange that expire have their dates in the same tree, by key; `exchange` keeps
-//! them.
+//! Values of compare-exchange that expire have their dates in the same tree, by key; `exchange`
+//! keeps them.
 //!
 //! Invariant: the tree has exactly the dates of the stored documents whose records say that they
 //! have some, and those of values of compare-exchange.

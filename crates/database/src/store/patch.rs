@@ -341,8 +341,8 @@ fn run(
     })
 }
 
-/// Refuses the script of a patch that does not run, when it is no JavaScript: whether it is must not
-/// depend on the document being there.
+/// Refuses the script of a patch that does not run, when it is no JavaScript: whether it is must
+/// not depend on the document being there.
 fn check_other_script(work: &PatchWork, id: &str, is_there: bool) -> Result<(), WriteError> {
     let PatchWork::Script {
         script,

@@ -1,8 +1,9 @@
 //! Similar terms among ordered ones: which are, and how far the others may be passed.
 //!
 //! Called by the reader for `fuzzy` and `~`. The edits between the beginning of a text and all
-//! beginnings of the term are bits (Wu and Manber 1992): for each number of edits, which beginnings of the term are no more apart. The bits are kept for each
-//! character of the text before, so what a text shares with it is not looked at again. When too
+//! beginnings of the term are bits (Wu and Manber 1992): for each number of edits, which
+//! beginnings of the term are no more apart. The bits are kept for each character of the text
+//! before, so what a text shares with it is not looked at again. When too
 //! many edits are needed, they say with which character a similar text could go on. Beyond
 //! `EDITS_MAX` edits nearly no text can be passed, so texts are compared one by one.
 //!

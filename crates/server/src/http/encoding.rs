@@ -129,8 +129,8 @@ impl Encoding {
 
 /// Unpacked bytes that no ratio is asked of.
 const GROWTH_FREE_BYTES: u64 = 64 << 20;
-/// Unpacked bytes for each packed one, beyond those; a body that grows further is refused. Documents
-/// and what programs write about themselves stay below a tenth of it.
+/// Unpacked bytes for each packed one, beyond those; a body that grows further is refused.
+/// Documents and what programs write about themselves stay below a tenth of it.
 const GROWTH_MAX: u64 = 100;
 
 /// How much a body has grown while it was unpacked.
