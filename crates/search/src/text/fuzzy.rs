@@ -70,33 +70,63 @@ impl Fuzzy {
 }
 
 /// Number of insertions, deletions and replacements of characters that make `b` out of `a`; `None`
-/// when there are more than `most`. Memory is linear in the length of `b`.
+/// when there are more than `most`. Memory is linear in the length of the shorter text, time in the
+/// length of the longer one times `most`.
 fn distance(a: &str, b: &str, most: u32) -> Option<u32> {
     let most = most as usize;
     // One edit changes the length of a text by four bytes at most.
     if a.len().abs_diff(b.len()) > most.saturating_mul(4) {
         return None;
     }
-    let b: Vec<char> = b.chars().collect();
-    if a.chars().count().abs_diff(b.len()) > most {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
+    let (short, long) = without_shared_ends(&short, &long);
+    let most = most.min(long.len());
+    if long.len() - short.len() > most {
         return None;
     }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        let mut least = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-            least = least.min(row[j + 1]);
+    // Of each row only what lies so near the diagonal can be reached by the edits.
+    let beyond = most + 1;
+    let mut row: Vec<usize> = (0..=short.len()).map(|j| j.min(beyond)).collect();
+    for (i, x) in long.iter().enumerate() {
+        let first = (i + 1).saturating_sub(most).max(1);
+        let last = (i + 1 + most).min(short.len());
+        let mut diagonal = row[first - 1];
+        row[first - 1] = if first == 1 {
+            (i + 1).min(beyond)
+        } else {
+            beyond
+        };
+        let mut least = row[first - 1];
+        for j in first..=last {
+            // Behind the band of the row before.
+            let above = if j > i + most { beyond } else { row[j] };
+            let replaced = diagonal + usize::from(*x != short[j - 1]);
+            diagonal = above;
+            row[j] = replaced.min(above + 1).min(row[j - 1] + 1).min(beyond);
+            least = least.min(row[j]);
         }
         if least > most {
             return None;
         }
     }
-    let edits = row[b.len()];
+    let edits = row[short.len()];
     u32::try_from(edits).ok().filter(|_| edits <= most)
+}
+
+/// Both without what they begin and end with alike: no edit is needed there.
+fn without_shared_ends<'c>(mut a: &'c [char], mut b: &'c [char]) -> (&'c [char], &'c [char]) {
+    while let (Some((x, rest)), Some((y, other))) = (a.split_first(), b.split_first())
+        && x == y
+    {
+        (a, b) = (rest, other);
+    }
+    while let (Some((x, rest)), Some((y, other))) = (a.split_last(), b.split_last())
+        && x == y
+    {
+        (a, b) = (rest, other);
+    }
+    (a, b)
 }
 
 /// Number of insertions, deletions and replacements of characters, and exchanges of neighbors, that
@@ -138,6 +168,8 @@ pub fn edits_between(a: &str, b: &str, most: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -198,5 +230,34 @@ mod tests {
         assert_eq!(Fuzzy::new("gamna", 1.0).edits, 1);
         let long = "x".repeat(20_000);
         assert!(Fuzzy::new(&long, 0.5).matches(&long));
+    }
+    /// As the definition has it, by a whole table.
+    fn by_definition(a: &str, b: &str) -> u32 {
+        let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+        let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
+        for i in 0..=a.len() {
+            for j in 0..=b.len() {
+                table[i][j] = match (i, j) {
+                    (0, edits) | (edits, 0) => u32::try_from(edits).unwrap(),
+                    _ => {
+                        let replaced = table[i - 1][j - 1] + u32::from(a[i - 1] != b[j - 1]);
+                        replaced.min(table[i - 1][j] + 1).min(table[i][j - 1] + 1)
+                    }
+                };
+            }
+        }
+        table[a.len()][b.len()]
+    }
+
+    proptest! {
+        #[test]
+        fn edits_are_those_of_the_definition(
+            a in "[ab\u{e4}]{0,12}",
+            b in "[ab\u{e4}]{0,12}",
+            most in 0..14_u32,
+        ) {
+            let edits = by_definition(&a, &b);
+            prop_assert_eq!(distance(&a, &b, most), (edits <= most).then_some(edits));
+        }
     }
 }
