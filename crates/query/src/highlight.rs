@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
-use jackdaw_search::{FieldOptions, TextQuery};
+use jackdaw_search::{Analyzer, FieldOptions, TextQuery};
 
 use crate::fields::{FieldPath, Leaf, visit_values};
 use crate::predicate::{Field, Predicate, Test};
@@ -136,36 +136,35 @@ fn gather(predicate: &Predicate, path: &FieldPath, out: &mut Vec<(TextQuery, Fie
     }
 }
 
-/// Where the words stand that the conditions touch.
+/// Where the words stand that the conditions touch, ascending.
 fn touched(text: &str, queries: &[(TextQuery, FieldOptions)]) -> Vec<Range<usize>> {
-    let mut words = Vec::new();
-    for word in words_of(text) {
-        let is_touched = queries.iter().any(|(query, options)| {
+    let mut words: Vec<Range<usize>> = Vec::new();
+    for (query, options) in queries {
+        let analyzer = options.analyzer;
+        // Without full text the words are as the standard analyzer has them.
+        let divider = match analyzer.is_full_text() {
+            true => analyzer,
+            false => Analyzer::Standard,
+        };
+        divider.words(text, &mut |place, _| {
             let mut is_touched = false;
-            options
-                .analyzer
-                .tokens(&text[word.clone()], 0, &mut |token, _| {
-                    is_touched = is_touched || query.touches(token);
-                });
-            is_touched
+            analyzer.tokens(&text[place.clone()], 0, &mut |token, _| {
+                is_touched = is_touched || query.touches(token);
+            });
+            if is_touched {
+                words.push(place);
+            }
         });
-        if is_touched {
-            words.push(word);
-        }
     }
+    words.sort_unstable_by_key(|word| (word.start, word.end));
+    // Analyzers may divide differently: no word within another.
+    let mut end = 0;
+    words.retain(|word| {
+        let is_behind = word.start >= end;
+        end = if is_behind { word.end } else { end };
+        is_behind
+    });
     words
-}
-
-/// Runs of letters, digits and what may stand inside a word.
-fn words_of(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let start = at + text[at..].find(is_part)?;
-        let end = text[start..].find(|c| !is_part(c));
-        at = end.map_or(text.len(), |end| start + end);
-        Some(start..at)
-    })
 }
 
 /// Where a fragment begins: at most a margin before the word, and not within another.
@@ -201,7 +200,6 @@ fn end_of(text: &str, start: usize, length: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackdaw_search::Analyzer;
 
     #[test]
     fn fragments_lie_around_what_was_found() {
@@ -237,5 +235,24 @@ mod tests {
             fragments_of(&short),
             ["core <RavenDB>", "the <RavenDB>"].map(str::to_owned)
         );
+    }
+    #[test]
+    fn words_are_marked_as_the_analyzer_divides_them() {
+        let text = "Perl's ABC-123, ABC 123; AT&T in the U.S.A.";
+        for (analyzer, search, expected) in [
+            (Analyzer::Standard, "abc-123", &["ABC-123"][..]),
+            (Analyzer::Standard, "abc", &["ABC"]),
+            (Analyzer::Standard, "perl at&t", &["Perl's", "AT&T"]),
+            (Analyzer::Standard, "u.s.a.", &["U.S.A."]),
+            (Analyzer::Unicode, "abc", &["ABC", "ABC"]),
+            (Analyzer::Whitespace, "ABC-123,", &["ABC-123,"]),
+            (Analyzer::LowercaseKeyword, "abc", &["ABC"]),
+        ] {
+            let options = FieldOptions::new(analyzer);
+            let query = TextQuery::search(search, false, options).unwrap();
+            let places = touched(text, &[(query.clone(), options), (query, options)]);
+            let found: Vec<&str> = places.into_iter().map(|place| &text[place]).collect();
+            assert_eq!(found, expected, "{analyzer:?} {search}");
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! Lucene's spell checker has it: the runs are longer in longer words.
 
 use jackdaw_document::Value;
-use jackdaw_search::{Direction, IndexReader, StoredTerm, TermKind, edits_between};
+use jackdaw_search::{Analyzer, Direction, IndexReader, StoredTerm, TermKind, edits_between};
 use jackdaw_storage::PageRead;
 
 use crate::error::QueryError;
@@ -79,7 +79,7 @@ impl Suggest {
         let wanted: Vec<String> = self
             .terms
             .iter()
-            .map(|term| analyzer.fold(term).into_owned())
+            .map(|term| wanted_term(analyzer, term))
             .collect();
         let mut found: Vec<(f64, u64, String)> = Vec::new();
         let mut walk = reader.terms(field, TermKind::Text, Direction::Ascending)?;
@@ -117,6 +117,19 @@ impl Suggest {
         });
         found.truncate(self.options.page_size);
         Ok(found.into_iter().map(|(_, _, text)| text).collect())
+    }
+}
+
+/// What `term` is in an index. Words are reduced as the field reduces them (`perl's` is `perl`);
+/// several stay one text.
+fn wanted_term(analyzer: Analyzer, term: &str) -> String {
+    let mut tokens: Vec<String> = Vec::new();
+    if analyzer != Analyzer::NGram {
+        analyzer.tokens(term, 0, &mut |token, _| tokens.push(token.to_owned()));
+    }
+    match tokens.len() {
+        1 => tokens.swap_remove(0),
+        _ => analyzer.fold(term).into_owned(),
     }
 }
 

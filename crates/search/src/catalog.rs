@@ -25,7 +25,7 @@ use crate::vector::{VECTOR_OPTIONS_BYTES, VectorOptions};
 
 /// Format of an index as a whole, in its header. An index of another one is made again from its
 /// documents.
-const FORMAT: u16 = 4;
+const FORMAT: u16 = 5;
 
 /// Names of the trees of an index.
 pub(crate) const CATALOG_TREE: &str = "index";
@@ -445,14 +445,14 @@ mod tests {
     #[test]
     fn other_formats_and_damage_are_told_apart() {
         let mut record = Counters::default().encode();
-        for other in [1, 2, 3, 5] {
+        for other in [1, 2, 3, 4, 6] {
             record[0] = other;
             let Err(IndexError::Version { found, supported }) = Counters::decode(&record) else {
                 panic!("format {other} is taken for format {FORMAT}");
             };
             assert_eq!((found, supported), (u16::from(other), FORMAT));
         }
-        record[0] = 4;
+        record[0] = 5;
         assert!(matches!(
             Counters::decode(&record[..40]),
             Err(IndexError::Damaged(_))

@@ -19,6 +19,7 @@
 //!
 //! Threads: pure functions.
 
+mod classic;
 mod tokens;
 
 use jackdaw_base::lowercase;
@@ -35,7 +36,8 @@ pub enum Analyzer {
     LowercaseKeyword,
     /// The whole text is one term, unchanged: `exact(...)`.
     Keyword,
-    /// Full text: words as Unicode has them, in lower case, without English stop words.
+    /// Full text: words of the classic grammar, which keeps part numbers, versions and addresses in
+    /// one piece, in lower case, without English stop words.
     Standard,
     /// Full text: what stands between white space, unchanged.
     Whitespace,
@@ -45,10 +47,12 @@ pub enum Analyzer {
     Stop,
     /// Full text: all runs of two to six characters of the words of `Standard`.
     NGram,
+    /// Full text: words as Unicode has them, in lower case, without English stop words.
+    Unicode,
 }
 
 /// Analyzers, their numbers in the index and their names, without `Analyzer` behind them.
-const ANALYZERS: [(Analyzer, u8, &str); 7] = [
+const ANALYZERS: [(Analyzer, u8, &str); 8] = [
     (Analyzer::LowercaseKeyword, 1, "LowerCaseKeyword"),
     (Analyzer::Keyword, 2, "Keyword"),
     (Analyzer::Standard, 3, "Standard"),
@@ -56,6 +60,7 @@ const ANALYZERS: [(Analyzer, u8, &str); 7] = [
     (Analyzer::Simple, 5, "Simple"),
     (Analyzer::Stop, 6, "Stop"),
     (Analyzer::NGram, 7, "NGram"),
+    (Analyzer::Unicode, 8, "JackdawUnicode"),
 ];
 
 impl Analyzer {
@@ -198,13 +203,14 @@ mod tests {
             (Analyzer::Simple, 5),
             (Analyzer::Stop, 6),
             (Analyzer::NGram, 7),
+            (Analyzer::Unicode, 8),
         ] {
             assert_eq!(analyzer.to_byte(), byte);
             assert_eq!(Analyzer::from_byte(byte), Some(analyzer));
             assert_eq!(Analyzer::parse(&analyzer.name()), Some(analyzer));
         }
         assert_eq!(Analyzer::from_byte(0), None);
-        assert_eq!(Analyzer::from_byte(8), None);
+        assert_eq!(Analyzer::from_byte(9), None);
     }
 
     #[test]
@@ -221,6 +227,7 @@ mod tests {
             ("keyword", Some(Analyzer::Keyword)),
             ("RavenStandardAnalyzer", Some(Analyzer::Standard)),
             ("NGramAnalyzer", Some(Analyzer::NGram)),
+            ("JackdawUnicodeAnalyzer", Some(Analyzer::Unicode)),
             ("StandardAnalyzers", None),
             ("", None),
         ] {

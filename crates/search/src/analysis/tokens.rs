@@ -11,9 +11,12 @@
 //!
 //! Threads: pure functions.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::Analyzer;
+use super::{Analyzer, classic};
 
 /// Most tokens of one field of one entry. What is behind them is not searchable.
 pub const TOKENS_PER_FIELD_MAX: u32 = 1 << 20;
@@ -49,20 +52,34 @@ impl Analyzer {
                 (tokens.visit)(&self.fold(text), first);
                 tokens.position += 1;
             }
-            Analyzer::Whitespace => text.split_whitespace().for_each(|word| tokens.word(word)),
-            Analyzer::Standard | Analyzer::NGram => {
-                // To Unicode `a_b` is one word; whoever searches for `b` means this one, too.
-                let words = text.unicode_words().flat_map(|word| word.split('_'));
-                words
-                    .filter(|word| !word.is_empty())
-                    .for_each(|word| tokens.word(word));
-            }
-            Analyzer::Simple | Analyzer::Stop => text
-                .split(|c: char| !c.is_alphabetic())
-                .filter(|word| !word.is_empty())
-                .for_each(|word| tokens.word(word)),
+            _ => self.words(text, &mut |_, word| tokens.word(&word)),
         }
         tokens.position
+    }
+
+    /// Calls `visit` with where each word of `text` stands, and the word as it is divided into
+    /// tokens: not folded, stop words too. For analyzers that are not of full text the word is all
+    /// of the text.
+    pub fn words<'t>(self, text: &'t str, visit: &mut dyn FnMut(Range<usize>, Cow<'t, str>)) {
+        let mut piece = |word: &'t str| {
+            if !word.is_empty() {
+                let start = word.as_ptr().addr() - text.as_ptr().addr();
+                visit(start..start + word.len(), word.into());
+            }
+        };
+        match self {
+            Analyzer::LowercaseKeyword | Analyzer::Keyword => piece(text),
+            Analyzer::Whitespace => text.split_whitespace().for_each(piece),
+            Analyzer::Standard | Analyzer::NGram => classic::words(text, visit),
+            // To Unicode `a_b` is one word; a search for `b` means this one, too.
+            Analyzer::Unicode => {
+                let words = text.unicode_words().flat_map(|word| word.split('_'));
+                words.for_each(piece);
+            }
+            Analyzer::Simple | Analyzer::Stop => {
+                text.split(|c: char| !c.is_alphabetic()).for_each(piece)
+            }
+        }
     }
 }
 
@@ -76,7 +93,9 @@ impl Tokens<'_> {
     fn word(&mut self, word: &str) {
         let folded = self.analyzer.fold(word);
         let is_stopped = match self.analyzer {
-            Analyzer::Standard | Analyzer::Stop | Analyzer::NGram => is_stop_word(&folded),
+            Analyzer::Standard | Analyzer::Stop | Analyzer::NGram | Analyzer::Unicode => {
+                is_stop_word(&folded)
+            }
             _ => false,
         };
         if is_stopped {
@@ -143,6 +162,17 @@ mod tests {
             &[
                 ("quick", 0),
                 ("brown", 1),
+                ("fox", 2),
+                ("12.5", 3),
+                ("x@y.org", 4),
+            ],
+        );
+        check(
+            Analyzer::Unicode,
+            text,
+            &[
+                ("quick", 0),
+                ("brown", 1),
                 ("fox's", 2),
                 ("12.5", 3),
                 ("x", 4),
@@ -150,7 +180,7 @@ mod tests {
             ],
         );
         check(
-            Analyzer::Standard,
+            Analyzer::Unicode,
             "_red_fox 1_000",
             &[("red", 0), ("fox", 1), ("1", 2), ("000", 3)],
         );
