@@ -4,7 +4,8 @@
 //! there. Where the grammar allows it, `a.b` becomes `a?.b`, `a[i]` becomes `a?.[i]` and `a.f()`
 //! becomes `a?.f()`: a function that an object lacks is an error, as an undeclared one is. What is
 //! assigned to, made with `new` or tagged stays as it is. Telling these apart by tokens may be
-//! wrong for odd texts: the result then does not compile, and `machine` compiles the text as written.
+//! wrong for odd texts: the result then does not compile, and `machine` compiles the text as
+//! written.
 
 use crate::tokens::{Kind, Token, tokens};
 

@@ -14,8 +14,8 @@
 //! - clearance (`Anyone`, `ValidUser`, `Operator`, `ClusterAdmin`) and access (`NoDatabase`,
 //!   `Read`, `Write`, `Admin`): what the route needs of who asks; see `auth`. Access is about the
 //!   database in the path, or else the one in the parameter `name`.
-//! - body (`NoBody`, `NoBodyEffect`, `Small`, `Json`, `Attachment`, `Endless`), rate (`Open`, `Data`,
-//!   `Admin`) and audit (`Unaudited`, `Audited`): see `row`.
+//! - body (`NoBody`, `NoBodyEffect`, `Small`, `Json`, `Attachment`, `Endless`), rate (`Open`,
+//!   `Data`, `Admin`) and audit (`Unaudited`, `Audited`): see `row`.
 //!
 //! Then run `cargo xtask routes`, which writes docs/routes.md, docs/openapi.json and the matrix of
 //! roles in tests/data/access.txt anew, and look at the difference: a test compares all three.
