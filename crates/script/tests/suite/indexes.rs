@@ -81,6 +81,18 @@ fn fields_made_by_the_map_have_one_form() {
                 OINT (1 2)\"},\"no\":null}"
         ]
     );
+    // Texts that are numbers make places too.
+    assert_eq!(
+        mapped(
+            "map('U', u => ({ at: createSpatialField(u.x, u.y), no: createSpatialField(u.w, u.y), \
+                none: createSpatialField('', u.y) }))",
+            r#"{"x":"1.5","y":" -2 ","w":"north"}"#
+        ),
+        [
+            "{\"at\":{\"$spatial\":{\"Latitude\":\"1.5\",\"Longitude\":\" -2 \"}},\"no\":null,\
+                \"none\":null}"
+        ]
+    );
     assert_eq!(
         mapped(
             "map('U', u => boost({ n: u.n, m: boost(u.n, 2) }, 10))",

@@ -220,6 +220,12 @@ fn special_fields_have_their_forms() {
         ],
     );
     check(
+        "from e in docs.Shops select new { e.venue, at = CreateSpatialField(e.latitude, \
+            e.longitude), none = CreateSpatialField(e.venue, 1) }",
+        r#"{"venue":"v","latitude":"1.5","longitude":-2}"#,
+        &["{\"venue\":\"v\",\"at\":{\"$spatial\":{\"Latitude\":\"1.5\",\"Longitude\":-2}}}"],
+    );
+    check(
         "from d in docs.Ps select new { _ = d.attributes.Select(a => CreateField(a.name, \
             a.value, new CreateFieldOptions { Indexing = FieldIndexing.Exact, Storage = \
             FieldStorage.Yes })), __ = CreateField(\"n\", d.n, true, false), last = \

@@ -24,7 +24,10 @@ function createField(name, value, options) {
 }
 function createSpatialField(first, second) {
   if (second === undefined) return first === undefined || first === null ? null : { $spatial: first };
-  if (typeof first !== 'number' || typeof second !== 'number') return null;
+  // Texts are read as numbers where the place is indexed.
+  const isNumber = (value) => typeof value === 'number'
+    || (typeof value === 'string' && value.trim() !== '' && !isNaN(value));
+  if (!isNumber(first) || !isNumber(second)) return null;
   return { $spatial: { Latitude: first, Longitude: second } };
 }
 function createVector(value) {

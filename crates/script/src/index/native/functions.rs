@@ -192,7 +192,12 @@ impl<'a> Run<'a, '_> {
     fn spatial(&mut self, arguments: &[Value<'a>]) -> Value<'a> {
         let place = match arguments {
             [latitude, longitude] | [_, latitude, longitude, ..] => {
-                if !arithmetic::is_number(*latitude) || !arithmetic::is_number(*longitude) {
+                // Texts are read as numbers where the place is indexed.
+                let is_number = |value: Value<'a>| match value {
+                    Value::Text(text) => text.trim().parse::<f64>().is_ok(),
+                    value => arithmetic::is_number(value),
+                };
+                if !is_number(*latitude) || !is_number(*longitude) {
                     return Value::Missing;
                 }
                 let values = self.arena.alloc_slice_copy(&[*latitude, *longitude]);
