@@ -5,8 +5,8 @@
 //!
 //! Rules: circles are on the sphere, everything else in the plane of degrees, as spatial engines of
 //! document databases have it. Where a circle meets lines or polygons it is taken as a polygon of
-//! many corners. A border belongs to its shape. Lines and polygons across the date line go on beyond
-//! 180 degrees, and are compared with others a turn to the east and to the west too.
+//! many corners. A border belongs to its shape. Lines and polygons across the date line go on
+//! beyond 180 degrees, and are compared with others a turn to the east and to the west too.
 //!
 //! Threads: pure functions.
 

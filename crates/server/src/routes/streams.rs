@@ -2,8 +2,8 @@
 //! `/databases/*/streams/queries`.
 //!
 //! One snapshot serves the whole stream. With `format=jsonl` each document is a line of its own,
-//! ended by CR LF; with `format=json` the answer to a query is one array; with `format=csv` a table,
-//! see `csv`; otherwise an object with `Results` and nothing behind it, because clients stop
+//! ended by CR LF; with `format=json` the answer to a query is one array; with `format=csv` a
+//! table, see `csv`; otherwise an object with `Results` and nothing behind it, because clients stop
 //! reading at the end of the list.
 //!
 //! What is told about a query stands before its rows on the wire, but is known after them: a
