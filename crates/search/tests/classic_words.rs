@@ -2,8 +2,6 @@
 //! and n-grams by theirs, and a search finds what the index divided. How: tokens written by hand,
 //! an index of a few texts, and hostile chains that must not take quadratic time.
 
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use jackdaw_search::{
     Analyzer, Batch, Budget, EntryId, FieldOptions, IndexReader, IndexWriter, MemoryStore,
     TextQuery,

@@ -1,5 +1,5 @@
-//! What is proven: terms are similar when one less the edits for each character of the shorter one
-//! is greater than the similarity, in the walk over an index as in the comparison of two texts. How:
+//! What is proven: terms are similar when one less the edits for each character of the shorter
+//! one is greater than the similarity, in the walk over an index as in the comparison of two texts. How:
 //! words whose edits are counted by hand, then random words against the definition. A failure
 //! prints the seed; `JACKDAW_SEED=<seed> cargo test -p jackdaw-search --test fuzzy` replays it.
 
@@ -121,7 +121,9 @@ fn an_index_finds_what_the_comparison_says() {
     let mut random = Rng::new(seed);
     let word = |random: &mut Rng, most| {
         let letters = random.below(most);
-        let letter = |random: &mut Rng| ["a", "b", "c", "\u{e4}"][random.below(4) as usize];
+        let letter = |random: &mut Rng| {
+            ["a", "b", "c", "\u{e4}"][usize::try_from(random.below(4)).unwrap_or(0)]
+        };
         (0..=letters).map(|_| letter(random)).collect::<String>()
     };
     for _ in 0..20 {
