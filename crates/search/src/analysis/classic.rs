@@ -12,7 +12,7 @@
 //! | company | `ALPHA ("&" or "@") ALPHA` | as it is |
 //! | email | `ALPHANUM ([._-] ALPHANUM)* "@" ALPHANUM ([.-] ALPHANUM)+` | as it is |
 //! | host | `ALPHANUM ("." ALPHANUM)+`, also with a dot behind each | without a dot at its end |
-//! | number | `ALPHANUM` twice or more, one of `_-/.,` between, every second with a digit | as it is |
+//! | number | `ALPHANUM` twice or more, `_-/.,` between, every second with a digit | as it is |
 //! | ideograph | one character of Chinese or Japanese | as it is |
 //!
 //! Invariants:
