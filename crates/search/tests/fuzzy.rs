@@ -1,7 +1,8 @@
 //! What is proven: terms are similar when one less the edits for each character of the shorter
 //! one is greater than the similarity, in the walk over an index as in the comparison of two
 //! texts. How: words whose edits are counted by hand, then random words against the definition. A
-//! failure prints the seed; `JACKDAW_SEED=<seed> cargo test -p jackdaw-search --test fuzzy` replays it.
+//! failure prints the seed; `JACKDAW_SEED=<seed> cargo test -p jackdaw-search --test fuzzy`
+//! replays it.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
