@@ -162,6 +162,42 @@ fn answers_opened_in_a_browser_run_nothing() {
     }
 }
 
+/// A browser merges the headers of a 304 into the answer that it kept: a policy for data would stop
+/// the page at its first reload.
+#[test]
+fn an_answer_that_was_not_modified_leaves_the_kept_policy() {
+    let (_server, mut connection) = start_with_database();
+    assert_eq!(connection.put("/databases/db1/docs?id=a", "{}").status, 201);
+    let attachment = "/databases/db1/attachments?id=a&name=x.html";
+    let stored = connection.exchange("PUT", attachment, "Content-Type: text/html\r\n", b"<p>");
+    assert_eq!(stored.status, 201);
+    for path in ["/studio/", attachment, "/databases/db1/docs?id=a"] {
+        let first = connection.get(path);
+        let etag = first.header("etag").expect("an ETag").to_owned();
+        assert!(first.header("content-security-policy").is_some(), "{path}");
+        let header = format!("If-None-Match: {etag}\r\n");
+        let again = connection.exchange("GET", path, &header, b"");
+        assert_eq!(again.status, 304, "{path}");
+        assert_eq!(again.header("content-security-policy"), None, "{path}");
+        assert_eq!(again.header("x-content-type-options"), Some("nosniff"));
+    }
+}
+
+/// Studio's page holds the policy too, for when it is opened through something that drops headers.
+#[test]
+fn the_built_page_has_the_policy_of_the_header() {
+    let (_server, mut connection) = start_with_database();
+    let page = connection.get("/studio/");
+    let policy = page.header("content-security-policy").unwrap();
+    let build = include_str!("../../../studio/vite.config.ts");
+    for directive in policy
+        .split("; ")
+        .filter(|part| !part.contains("ancestors"))
+    {
+        assert!(build.contains(&format!("\"{directive}\"")), "{directive}");
+    }
+}
+
 #[test]
 fn numbers_that_are_used_up_are_an_error() {
     let (_server, mut connection) = start_with_database();

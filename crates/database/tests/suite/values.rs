@@ -171,6 +171,13 @@ fn a_reduce_groups_instants_whatever_their_spelling() {
         store(&database, "t/b", "Times", r#"{"T":"abc"}"#);
         assert_eq!(group(index, &database).len(), 1, "{index}");
         assert!(group(index, &database)[0].ends_with(" 2"), "{index}");
+        // Now it is the last to come into the group; the results must not show that.
+        store(&database, "t/b", "Times", TIMES[0].1);
+        assert_eq!(
+            group(index, &database),
+            [r#""2024-05-01T08:00:00.0000000Z" 3"#],
+            "{index}"
+        );
     }
 }
 

@@ -323,7 +323,7 @@ pub(super) async fn answer(
     reply
         .headers
         .insert(header::SERVER, version::PRODUCT_HEADER);
-    pages::guard(&mut reply.headers);
+    pages::guard(reply.status, &mut reply.headers);
     if let Some(tag) = tag.and_then(|tag| HeaderValue::from_str(&tag).ok()) {
         reply
             .headers

@@ -3,6 +3,7 @@
 //! Called by `dispatch`. Answers are data, and a browser that opens one as a page, or in a frame of
 //! another page, runs nothing of it. Studio and attachments have policies of their own.
 
+use hyper::StatusCode;
 use hyper::header::{
     CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
@@ -25,10 +26,15 @@ const NO_FRAMES: HeaderValue = HeaderValue::from_static("DENY");
 /// Other sites do not learn addresses; this server needs to see that a page is its own.
 const REFERRERS: HeaderValue = HeaderValue::from_static("same-origin");
 
-/// Adds the headers; a policy that is there stays.
-pub(super) fn guard(headers: &mut HeaderMap) {
+/// Adds the headers to an answer with `status`; a policy that is there stays.
+///
+/// "Not modified" gets no policy: its headers replace those of the answer that the browser kept,
+/// which has the policy of its content.
+pub(super) fn guard(status: StatusCode, headers: &mut HeaderMap) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, NO_SNIFFING);
     headers.insert(X_FRAME_OPTIONS, NO_FRAMES);
     headers.insert(REFERRER_POLICY, REFERRERS);
-    headers.entry(CONTENT_SECURITY_POLICY).or_insert(POLICY);
+    if status != StatusCode::NOT_MODIFIED {
+        headers.entry(CONTENT_SECURITY_POLICY).or_insert(POLICY);
+    }
 }

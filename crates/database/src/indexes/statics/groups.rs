@@ -8,7 +8,8 @@
 //! Invariants:
 //! - Kept results of a run are those of the places in it; a group without runs has none.
 //! - A group without places is gone.
-//! - Points in time are one key in all spellings; a reduce sees the spelling of the first place.
+//! - Points in time are one key in all spellings; a reduce sees the least spelling, so the order of
+//!   changes does not show in the results.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -419,22 +420,28 @@ fn run_reduce(values: &[Value<'_>], reducing: &mut Reducing<'_>) -> Reduced {
     }
 }
 
-/// For each value of a group: a copy with the keys of the first, where it spells a point in time
-/// in another way.
+/// For each value of a group: a copy with the least spelling of each key that is a point in time,
+/// where its own spelling is another.
 fn respelled(values: &[Value<'_>], group_by: &[String]) -> Vec<Option<DocumentBuf>> {
-    let time_of = |value: Value<'_>, name: &str| value.get(name)?.as_str().map(str::to_owned);
     let Some(first) = values.first() else {
         return Vec::new();
     };
-    let keys: Vec<(&str, String)> = group_by
+    let keys: Vec<(&str, &str)> = group_by
         .iter()
-        .filter_map(|name| Some((name.as_str(), time_of(*first, name)?)))
-        .filter(|(_, text)| time::instant(text).is_some())
+        .map(String::as_str)
+        .filter(|name| {
+            let text = first.get(name).and_then(|key| key.as_str());
+            text.is_some_and(|text| time::instant(text).is_some())
+        })
+        .filter_map(|name| {
+            let texts = values.iter().filter_map(|value| value.get(name)?.as_str());
+            Some((name, texts.min()?))
+        })
         .collect();
     let respell = |value: &Value<'_>| {
-        let differs = |(name, text): &(&str, String)| {
+        let differs = |(name, text): &(&str, &str)| {
             let own = value.get(name).and_then(|own| own.as_str());
-            own.is_some_and(|own| own != text)
+            own.is_some_and(|own| own != *text)
         };
         let object = value.as_object().filter(|_| keys.iter().any(differs))?;
         let mut json = Vec::new();
