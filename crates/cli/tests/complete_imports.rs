@@ -232,3 +232,76 @@ fn bad_metadata_costs_its_document_alone() {
     ];
     jackdaw(&arguments).fails(1, &["5 entries are left out", "2 documents"]);
 }
+
+#[test]
+fn ids_of_other_collections_cost_their_rows_alone() {
+    let directory = TestDirectory::new();
+    let first = directory.file(
+        "first.ndjson",
+        concat!(
+            r#"{"n":1,"@metadata":{"@id":"a/1","@collection":"Others"}}"#,
+            "\n",
+            r#"{"n":2,"@metadata":{"@id":"a/2","@collection":"Others","Mine":1}}"#,
+        ),
+    );
+    let lines = [
+        r#"{"n":10,"@metadata":{"@id":"b/1","@collection":"As"}}"#,
+        r#"{"n":11,"@metadata":{"@id":"A/1","@collection":"As"}}"#,
+        r#"{"n":12,"@metadata":{"@id":"a/2","@collection":"As","Mine":2}}"#,
+        "",
+        r#"{"n":13,"@metadata":{"@id":"a/2","@collection":"oTHERS","Mine":3}}"#,
+        "no JSON",
+        r#"{"n":14,"@metadata":{"@id":"b/2","@collection":"As"}}"#,
+        r#"{"n":15,"@metadata":{"@id":"B/2","@collection":"Bs"}}"#,
+        r#"{"n":16,"@metadata":{"@id":"z\u00fcrich","@collection":"As"}}"#,
+        r#"{"n":17,"@metadata":{"@id":"Z\u00dcRICH","@collection":"Bs"}}"#,
+    ];
+    let second = directory.file("second.ndjson", lines.join("\n"));
+    let expected = [
+        r#"{"n":1,"@metadata":{"@id":"a/1","@collection":"Others"}}"#,
+        r#"{"n":13,"@metadata":{"@id":"a/2","@collection":"Others","Mine":3}}"#,
+        r#"{"n":10,"@metadata":{"@id":"b/1","@collection":"As"}}"#,
+        r#"{"n":14,"@metadata":{"@id":"b/2","@collection":"As"}}"#,
+        "{\"n\":16,\"@metadata\":{\"@id\":\"z\u{fc}rich\",\"@collection\":\"As\"}}",
+    ];
+    let data = directory.text("data");
+    let served = directory.text("served");
+    let listed = [directory.text("skipped-1"), directory.text("skipped-2")];
+    let server = common::Served::start(&served);
+    let local = ["--data", data.as_str()];
+    let remote = ["--url", server.url.as_str()];
+    for (place, listed) in [local, remote].into_iter().zip(&listed) {
+        let arguments = |file, more: &[&'static str]| {
+            let mut all = vec!["import", "ndjson", file, "--database", "music"];
+            all.extend(place);
+            all.extend(["--skipped", listed.as_str()]);
+            all.extend(more);
+            jackdaw(&all)
+        };
+        arguments(&first, &[]).ok();
+        let run = arguments(&second, &[]).fails(1, &["5 entries are left out", "4 documents"]);
+        run.tells(&["id in another collection 4", "written 4"]);
+        let skipped = std::fs::read_to_string(listed).unwrap();
+        for line in [
+            "line 2\tits id 'A/1' is in collection 'Others' and cannot move to 'As'",
+            "line 3\tits id 'a/2' is in collection 'Others' and cannot move to 'As'",
+            "line 8\tits id 'B/2' is in collection 'As' and cannot move to 'Bs'",
+            "line 10\tits id 'Z\u{dc}RICH' is in collection 'As' and cannot move to 'Bs'",
+        ] {
+            assert!(skipped.lines().any(|found| found == line), "{skipped}");
+        }
+        // The database keeps in mind that it lacks something.
+        arguments(&second, &[]).fails(1, &["imported already (4 documents, 5 left out)"]);
+        arguments(&second, &["--again"]).fails(1, &["5 entries are left out"]);
+    }
+    let sorted = |mut lines: Vec<String>| {
+        lines.sort();
+        lines
+    };
+    let expected = sorted(expected.map(str::to_owned).to_vec());
+    assert_eq!(sorted(export(&data)), expected);
+    drop(server);
+    let of_documents = |line: &String| !line.contains("@imports");
+    let exported = export(&served).into_iter().filter(of_documents).collect();
+    assert_eq!(sorted(exported), expected);
+}

@@ -118,6 +118,32 @@ impl DatabaseClient {
             .collect())
     }
 
+    /// The collections of several documents, in the order of `ids`; `None` where there is no such
+    /// document.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub fn collections_of(&self, ids: &[&str]) -> Result<Vec<Option<String>>, ClientError> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let path = format!("{}/docs?metadataOnly=true", self.base);
+        let body = serde_json::json!({ "Ids": ids }).to_string();
+        let call = Call {
+            body: Some(body.as_bytes()),
+            ..Call::default()
+        };
+        let Some(body) = self.transport.call(Method::POST, &path, &call)? else {
+            return Ok(vec![None; ids.len()]);
+        };
+        let answers: Answers = self.transport.read(&path, &body)?;
+        let collection = |result: &Value| {
+            let name = result.get("@metadata")?.get("@collection")?;
+            name.as_str().map(str::to_owned)
+        };
+        Ok(answers.results.iter().map(collection).collect())
+    }
+
     /// Stores a document given as JSON text.
     ///
     /// # Errors

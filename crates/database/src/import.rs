@@ -10,6 +10,7 @@
 //! - Storing the same documents again gives the same content: an import may go on from its marker
 //!   after any end of the process.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
 use crate::chain::Chain;
@@ -17,7 +18,7 @@ use crate::database::Database;
 use crate::error::WriteError;
 use crate::prepared::Prepared;
 use crate::store::trees::MARKERS;
-use crate::store::{Applied, apply};
+use crate::store::{Applied, LeftOut, apply};
 
 /// Batches that may be on their way; a caller with one more waits.
 const IN_FLIGHT_MAX: usize = 4;
@@ -48,6 +49,9 @@ pub struct Importer {
     chain: Chain,
     failure: Option<WriteError>,
     totals: ImportTotals,
+    left_out: Vec<LeftOut>,
+    /// Documents that batches left out so far, in the order in which they were carried out.
+    left_out_count: Arc<AtomicU64>,
     unreleased_bytes: usize,
 }
 
@@ -65,6 +69,8 @@ impl Importer {
             chain: Chain::default(),
             failure: None,
             totals: ImportTotals::default(),
+            left_out: Vec::new(),
+            left_out_count: Arc::default(),
             unreleased_bytes: 0,
         }
     }
@@ -74,23 +80,41 @@ impl Importer {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Hands a batch over, with the bytes to keep under a name as of this batch. Waits while four
+    /// Hands a batch over, with the bytes to keep under a name as of this batch.
+    ///
+    /// # Errors
+    /// As [`Importer::write_counting`].
+    pub fn write(
+        &mut self,
+        batch: Prepared,
+        marker: Option<(&str, &[u8])>,
+    ) -> Result<(), WriteError> {
+        let marker = marker.map(|(name, bytes)| {
+            let bytes = bytes.to_owned();
+            (name, move |_| bytes)
+        });
+        self.write_counting(batch, marker)
+    }
+
+    /// [`Importer::write`] with a marker that is made of the number of documents that this
+    /// importer's batches left out, up to and with this one. Waits while four
     /// batches are on their way. Several thousand documents or a few MiB make a good batch: ids in
     /// no order change about one page each, so larger batches change fewer pages per document.
     ///
     /// # Errors
     /// What became of an earlier batch: nothing after that one was stored, this one included.
-    pub fn write(
+    pub fn write_counting(
         &mut self,
         batch: Prepared,
-        marker: Option<(&str, &[u8])>,
+        marker: Option<(&str, impl FnOnce(u64) -> Vec<u8> + Send + 'static)>,
     ) -> Result<(), WriteError> {
         while self.in_flight >= IN_FLIGHT_MAX {
             self.receive();
         }
         self.check()?;
         batch.check_len()?;
-        let marker = marker.map(|(name, bytes)| (name.to_owned(), bytes.to_owned()));
+        let marker = marker.map(|(name, bytes)| (name.to_owned(), bytes));
+        let counted = Arc::clone(&self.left_out_count);
         let (chain, noting) = (self.chain.clone(), self.chain.clone());
         let sender = self.sender.clone();
         self.in_flight += 1;
@@ -98,10 +122,12 @@ impl Importer {
             move |transaction, core| {
                 let applied = chain.carry_out(|| {
                     let applied = apply(transaction, core, &batch, false)?;
+                    let count = applied.left_out.len() as u64;
+                    let count = counted.fetch_add(count, Ordering::Relaxed) + count;
                     if let Some((name, bytes)) = marker {
                         transaction
                             .tree_mut(MARKERS)?
-                            .put(name.as_bytes(), &bytes)?;
+                            .put(name.as_bytes(), &bytes(count))?;
                     }
                     Ok(applied)
                 })?;
@@ -113,6 +139,12 @@ impl Importer {
             },
         );
         Ok(())
+    }
+
+    /// Documents that batches left out and that were not returned before. Those of batches on
+    /// their way are missing; see [`Importer::flush`].
+    pub fn take_left_out(&mut self) -> Vec<LeftOut> {
+        std::mem::take(&mut self.left_out)
     }
 
     /// Waits until everything handed over is durable.
@@ -141,6 +173,7 @@ impl Importer {
         self.in_flight -= 1;
         match self.receiver.recv().unwrap_or_else(|_| lost()) {
             Ok((mut batch, applied)) => {
+                self.left_out.extend(applied.left_out);
                 self.totals.batches += 1;
                 self.totals.documents += applied.puts;
                 self.unreleased_bytes += batch.len_bytes();

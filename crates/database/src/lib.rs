@@ -100,6 +100,7 @@ pub use snapshot::{
     CollectionInfo, CollectionSizes, DocumentRow, Held, PrefixQuery, SeriesEntry, SeriesInfo,
     Snapshot,
 };
+pub use store::LeftOut;
 pub use subscriptions::{
     ArchivedDocuments, BatchLimits, BatchRange, BatchRead, BatchSink, Progress, Subscription,
     SubscriptionDefinition, SubscriptionItem, SubscriptionStart, SubscriptionUpdate,

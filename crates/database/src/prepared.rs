@@ -52,6 +52,7 @@ pub(crate) struct Item {
     pub(crate) action: Action,
     id: Range<usize>,
     folded: Range<usize>,
+    label: Range<usize>,
     pub(crate) expected: Option<Box<str>>,
 }
 
@@ -65,6 +66,7 @@ pub struct Prepared {
     last_collection: usize,
     items: Vec<Item>,
     skips_unchanged: bool,
+    leaves_out: bool,
 }
 
 impl Prepared {
@@ -119,6 +121,29 @@ impl Prepared {
         self.skips_unchanged
     }
 
+    /// Leaves documents out whose id is in another collection, where the batch would fail as a
+    /// whole otherwise. An [`Importer`](crate::Importer) reports them.
+    pub fn leave_out_mismatches(&mut self) {
+        self.leaves_out = true;
+    }
+
+    pub(crate) fn leaves_out(&self) -> bool {
+        self.leaves_out
+    }
+
+    /// Names the change that was added last, for the report of what is left out.
+    pub fn label(&mut self, label: &str) {
+        if let Some(item) = self.items.last_mut() {
+            let start = self.text.len();
+            self.text.push_str(label);
+            item.label = start..self.text.len();
+        }
+    }
+
+    pub(crate) fn label_of(&self, item: &Item) -> &str {
+        &self.text[item.label.clone()]
+    }
+
     /// Adds the storing of a document whatever is there, in a collection named by the caller.
     ///
     /// # Errors
@@ -130,28 +155,25 @@ impl Prepared {
         body: Document<'_>,
     ) -> Result<(), WriteError> {
         check_collection(id, collection)?;
-        let (id, folded, form) = self.push_id(id, body)?;
-        let collection = if collection.is_empty() {
-            EMPTY_COLLECTION
-        } else {
-            collection
-        };
-        let collection = self.collection_position(collection);
-        let start = self.content.len();
-        self.content.extend_from_slice(body.as_bytes());
-        self.items.push(Item {
-            action: Action::Put {
-                form,
-                collection,
-                metadata_len: 0,
-                content: start..self.content.len(),
-                keeps_revision: false,
-            },
-            id,
-            folded,
-            expected: None,
-        });
-        Ok(())
+        self.push_document(id, collection, None, body, None)
+    }
+
+    /// [`Prepared::put`] with further metadata. What it says of id and collection is ignored.
+    ///
+    /// # Errors
+    /// As [`Prepared::put`], or the metadata is no object.
+    pub fn put_with_metadata(
+        &mut self,
+        id: &str,
+        collection: &str,
+        metadata: Document<'_>,
+        body: Document<'_>,
+    ) -> Result<(), WriteError> {
+        check_collection(id, collection)?;
+        let mut builder = Builder::new();
+        let metadata = metadata_object(id, Some(metadata))?;
+        let metadata = metadata.map(|metadata| (metadata, &mut builder));
+        self.push_document(id, collection, metadata, body, None)
     }
 
     fn push_put(
@@ -164,10 +186,26 @@ impl Prepared {
     ) -> Result<(), WriteError> {
         let metadata = metadata_object(id, metadata)?;
         let collection = metadata::collection(id, metadata)?;
+        let metadata = metadata.map(|metadata| (metadata, builder));
+        self.push_document(id, &collection, metadata, body, expected)
+    }
+
+    fn push_document(
+        &mut self,
+        id: &str,
+        collection: &str,
+        metadata: Option<(Object<'_>, &mut Builder)>,
+        body: Document<'_>,
+        expected: Option<Box<str>>,
+    ) -> Result<(), WriteError> {
         let (id, folded, form) = self.push_id(id, body)?;
-        let collection = self.collection_position(&collection);
+        let collection = match collection {
+            "" => EMPTY_COLLECTION,
+            name => name,
+        };
+        let collection = self.collection_position(collection);
         let start = self.content.len();
-        if let Some(metadata) = metadata {
+        if let Some((metadata, builder)) = metadata {
             metadata::push_stored(metadata, builder, &mut self.content);
         }
         let metadata_len =
@@ -183,6 +221,7 @@ impl Prepared {
             },
             id,
             folded,
+            label: 0..0,
             expected,
         });
         Ok(())
@@ -203,6 +242,7 @@ impl Prepared {
             action: Action::Other(Box::new(command)),
             id: 0..0,
             folded: 0..0,
+            label: 0..0,
             expected: None,
         });
     }
@@ -223,6 +263,7 @@ impl Prepared {
             action: Action::Delete,
             id,
             folded,
+            label: 0..0,
             expected,
         });
         Ok(())
@@ -248,6 +289,7 @@ impl Prepared {
 
     /// Forgets the changes and keeps the memory.
     pub fn clear(&mut self) {
+        self.leaves_out = false;
         self.content.clear();
         self.text.clear();
         self.items.clear();

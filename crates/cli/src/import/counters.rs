@@ -69,6 +69,12 @@ impl Counters {
         self.skipped.fetch_add(entries, Ordering::Relaxed);
     }
 
+    /// The database left documents out that were counted as written.
+    pub fn take_back_written(&self, documents: u64) {
+        self.written.fetch_sub(documents, Ordering::Relaxed);
+        self.skipped.fetch_add(documents, Ordering::Relaxed);
+    }
+
     /// All of them, each as it is now.
     #[must_use]
     pub fn counts(&self) -> Counts {

@@ -1,17 +1,13 @@
 //! Imports into a database opened in this process: each chunk is one transaction, a few of them
 //! always on their way to the disk.
-//!
-//! Documents with metadata of their own take the way of ordinary batches, in their place in the
-//! order and before the marker that covers them; should the process end in between, they are
-//! stored once more when the import goes on.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use jackdaw_database::{Command, Database, Importer, Prepared, QueryRequest, RowBuffer};
-use jackdaw_document::{Builder, Document, DocumentBuf};
+use jackdaw_database::{Database, Importer, Prepared, QueryRequest, RowBuffer};
 
+use super::chunk::Skipped;
 use super::marker::Marker;
 use super::parse::{DocumentBatch, NewDocument};
 use super::sink::Sink;
@@ -19,68 +15,38 @@ use super::skip::SkipReason;
 use super::stop::Stop;
 
 /// Documents ready for the writer, in the order of the input.
-#[derive(Debug, Default)]
-pub struct LocalBatch {
-    parts: Vec<Part>,
-    document_count: usize,
-}
-
-/// A run of documents of one kind.
 #[derive(Debug)]
-enum Part {
-    Plain(Prepared),
-    WithMetadata(Vec<Command>),
+pub struct LocalBatch(Prepared);
+
+impl Default for LocalBatch {
+    fn default() -> LocalBatch {
+        let mut prepared = Prepared::new();
+        prepared.leave_out_mismatches();
+        LocalBatch(prepared)
+    }
 }
 
 impl DocumentBatch for LocalBatch {
     fn put(&mut self, document: NewDocument<'_>) -> Result<(), SkipReason> {
-        match document.metadata {
-            None => {
-                if !matches!(self.parts.last(), Some(Part::Plain(_))) {
-                    self.parts.push(Part::Plain(Prepared::new()));
-                }
-                if let Some(Part::Plain(prepared)) = self.parts.last_mut() {
-                    prepared
-                        .put(document.id, document.collection, document.body)
-                        .map_err(|error| SkipReason::BadId {
-                            what: error.to_string(),
-                        })?;
-                }
-            }
-            Some(metadata) => {
-                let command = Command::Put {
-                    id: Some(document.id.to_owned()),
-                    body: document.body.to_buf(),
-                    metadata: Some(with_collection(metadata, document.collection)?),
-                    expected: None,
-                    keeps_revision: false,
-                };
-                match self.parts.last_mut() {
-                    Some(Part::WithMetadata(commands)) => commands.push(command),
-                    _ => self.parts.push(Part::WithMetadata(vec![command])),
-                }
-            }
-        }
-        self.document_count += 1;
-        Ok(())
+        let (id, collection) = (document.id, document.collection);
+        let put = match document.metadata {
+            None => self.0.put(id, collection, document.body),
+            Some(metadata) => self
+                .0
+                .put_with_metadata(id, collection, metadata, document.body),
+        };
+        put.map_err(|error| SkipReason::BadId {
+            what: error.to_string(),
+        })
+    }
+
+    fn label(&mut self, name: &str) {
+        self.0.label(name);
     }
 
     fn document_count(&self) -> usize {
-        self.document_count
+        self.0.len()
     }
-}
-
-fn with_collection(metadata: Document<'_>, collection: &str) -> Result<DocumentBuf, SkipReason> {
-    let mut builder = Builder::new();
-    builder.begin_object().key("@collection").string(collection);
-    let fields = metadata.root().as_object();
-    for (name, value) in fields.iter().flat_map(|fields| fields.iter()) {
-        builder.field(name, value);
-    }
-    builder.end_object();
-    builder.finish().map_err(|error| SkipReason::Malformed {
-        what: format!("its metadata: {error}"),
-    })
 }
 
 /// How long an import waits for its indexes after the last document; they go on afterwards.
@@ -168,25 +134,21 @@ impl Sink for LocalSink {
             .with_context(explain)
     }
 
-    fn write(&mut self, mut batch: LocalBatch, name: &str, marker: &Marker) -> anyhow::Result<()> {
-        let last = match batch.parts.pop() {
-            Some(Part::Plain(prepared)) => prepared,
-            other => {
-                batch.parts.extend(other);
-                Prepared::new()
-            }
+    fn write(&mut self, batch: LocalBatch, name: &str, marker: &Marker) -> anyhow::Result<()> {
+        let marker = marker.clone();
+        let bytes = move |left_out| {
+            serde_json::to_vec(&marker.without(left_out)).expect("numbers are written as JSON")
         };
-        for part in batch.parts {
-            match part {
-                Part::Plain(prepared) => self.importer.write(prepared, None)?,
-                Part::WithMetadata(commands) => {
-                    self.importer.flush()?;
-                    self.database.batch(commands)?;
-                }
-            }
-        }
-        let bytes = serde_json::to_vec(marker)?;
-        Ok(self.importer.write(last, Some((name, &bytes)))?)
+        Ok(self.importer.write_counting(batch.0, Some((name, bytes)))?)
+    }
+
+    fn take_left_out(&mut self) -> Vec<Skipped> {
+        let left_out = self.importer.take_left_out().into_iter();
+        let skipped = left_out.map(|one| Skipped {
+            name: one.label,
+            reason: SkipReason::other_collection(&one.id, &one.from, &one.to),
+        });
+        skipped.collect()
     }
 
     fn flush(&mut self) -> anyhow::Result<()> {

@@ -23,6 +23,19 @@ pub struct Marker {
     pub finished: bool,
 }
 
+impl Marker {
+    /// The marker where this many of its documents were left out by the database.
+    #[must_use]
+    pub fn without(&self, left_out: u64) -> Marker {
+        Marker {
+            documents: self.documents.saturating_sub(left_out),
+            skipped: self.skipped + left_out,
+            lost: self.lost + left_out,
+            ..self.clone()
+        }
+    }
+}
+
 /// Names an import: the same input, read the same way, gives the same name.
 ///
 /// `settings` are the options that decide what documents come out.

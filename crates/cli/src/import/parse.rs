@@ -39,6 +39,9 @@ pub trait DocumentBatch: Send + 'static {
     /// Why the database would refuse it; the batch is as it was.
     fn put(&mut self, document: NewDocument<'_>) -> Result<(), SkipReason>;
 
+    /// Names the document that was added last, for the report of what the database leaves out.
+    fn label(&mut self, _name: &str) {}
+
     /// Number of documents.
     fn document_count(&self) -> usize;
 }

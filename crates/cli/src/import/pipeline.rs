@@ -127,11 +127,13 @@ pub fn run<S: Sink>(plan: Plan<'_, S>) -> anyhow::Result<Outcome> {
         sink,
         name,
         marker: from,
+        left_out: 0,
         counters: &counters,
     };
     let written = writer
         .run(&parsed, skips, stop)
         .and_then(|()| writer.sink.flush());
+    writer.note_left_out(skips);
     // The threads end when nobody takes from them.
     drop(parsed);
     let read = reader
@@ -141,8 +143,11 @@ pub fn run<S: Sink>(plan: Plan<'_, S>) -> anyhow::Result<Outcome> {
     let end = match (written, read) {
         (Err(error), _) => {
             // Some of what was given may be missing; the database knows how much.
-            writer.marker = writer.sink.marker(name).ok().flatten().unwrap_or_default();
-            End::NotWritten(error)
+            let stored = writer.sink.marker(name).ok().flatten().unwrap_or_default();
+            return Ok(Outcome {
+                marker: stored,
+                end: End::NotWritten(error),
+            });
         }
         (Ok(()), Err(error)) => End::Unreadable(error),
         // What was read and not written was lost on the way, unless a stop left it behind.
@@ -158,7 +163,7 @@ pub fn run<S: Sink>(plan: Plan<'_, S>) -> anyhow::Result<Outcome> {
         (Ok(()), Ok(_)) => bail!("a parse thread of the import panicked; please report it"),
     };
     Ok(Outcome {
-        marker: writer.marker,
+        marker: writer.marker.without(writer.left_out),
         end,
     })
 }
@@ -223,11 +228,12 @@ fn parse_stage<B: DocumentBatch>(
         let mut batch = new_batch();
         let mut skipped = Vec::new();
         for (name, content) in chunk.entries() {
-            if let Err(reason) = parser.parse(name, content, &mut batch) {
-                skipped.push(Skipped {
+            match parser.parse(name, content, &mut batch) {
+                Ok(()) => batch.label(name),
+                Err(reason) => skipped.push(Skipped {
                     name: name.to_owned(),
                     reason,
-                });
+                }),
             }
         }
         let entries = chunk.entries_before + chunk.entry_count() as u64;
@@ -254,7 +260,10 @@ fn parse_stage<B: DocumentBatch>(
 struct Writer<'w, S: Sink> {
     sink: &'w mut S,
     name: &'w str,
+    /// As if the database had left nothing out.
     marker: Marker,
+    /// Documents that the database left out.
+    left_out: u64,
     counters: &'w Counters,
 }
 
@@ -284,11 +293,20 @@ impl<S: Sink> Writer<'_, S> {
             self.marker = marker;
             self.counters.add_written(count);
             next.skipped.into_iter().for_each(|skip| skips.add(skip));
+            self.note_left_out(skips);
             if stop.is_asked() {
                 break;
             }
         }
         Ok(())
+    }
+
+    fn note_left_out(&mut self, skips: &mut SkipLog) {
+        let left_out = self.sink.take_left_out();
+        let count = left_out.len() as u64;
+        self.left_out += count;
+        self.counters.take_back_written(count);
+        left_out.into_iter().for_each(|one| skips.add(one));
     }
 
     /// Records that nothing is left.

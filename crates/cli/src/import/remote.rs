@@ -1,9 +1,14 @@
 //! Imports over HTTP: each chunk is one batch of the server, with the marker as a document in it.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
 use anyhow::Context;
-use jackdaw_client::{Batch, DatabaseClient};
+use jackdaw_base::lowercase::lowercase;
+use jackdaw_client::{Batch, ClientError, DatabaseClient};
 use jackdaw_document::{ObjectWriter, write_document, write_object};
 
+use super::chunk::Skipped;
 use super::marker::Marker;
 use super::parse::{DocumentBatch, NewDocument};
 use super::sink::Sink;
@@ -14,16 +19,30 @@ const MARKER_COLLECTION: &str = "@imports";
 /// Ids of the markers begin so.
 const MARKER_PREFIX: &str = "Jackdaw/Imports/";
 
+/// Type name of the server's answer to a batch with a document whose id is in another collection.
+const MISMATCH: &str = "DocumentCollectionMismatchException";
+/// Times that the documents it concerns are looked up: others may write the same ids meanwhile.
+const LOOK_UPS_MAX: u32 = 3;
+
 /// Documents as the JSON text that is sent.
 #[derive(Debug, Default)]
 pub struct RemoteBatch {
-    batch: Batch,
+    documents: Vec<Sent>,
     text: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Sent {
+    id: String,
+    collection: String,
+    label: String,
+    /// In the text of the batch.
+    text: Range<usize>,
 }
 
 impl DocumentBatch for RemoteBatch {
     fn put(&mut self, document: NewDocument<'_>) -> Result<(), SkipReason> {
-        self.text.clear();
+        let start = self.text.len();
         write_document(document.body.root(), &mut self.text, |metadata| {
             metadata.string("@collection", document.collection);
             if let Some(fields) = document
@@ -33,12 +52,23 @@ impl DocumentBatch for RemoteBatch {
                 metadata.fields(fields);
             }
         });
-        put_text(&mut self.batch, document.id, &self.text);
+        self.documents.push(Sent {
+            id: document.id.to_owned(),
+            collection: document.collection.to_owned(),
+            label: String::new(),
+            text: start..self.text.len(),
+        });
         Ok(())
     }
 
+    fn label(&mut self, name: &str) {
+        if let Some(last) = self.documents.last_mut() {
+            name.clone_into(&mut last.label);
+        }
+    }
+
     fn document_count(&self) -> usize {
-        self.batch.len()
+        self.documents.len()
     }
 }
 
@@ -53,13 +83,67 @@ fn put_text(batch: &mut Batch, id: &str, text: &[u8]) {
 #[derive(Debug)]
 pub struct RemoteSink {
     database: DatabaseClient,
+    left_out: Vec<Skipped>,
+    left_out_count: u64,
 }
 
 impl RemoteSink {
     /// Writes into `database`.
     #[must_use]
     pub fn new(database: DatabaseClient) -> Self {
-        Self { database }
+        Self {
+            database,
+            left_out: Vec::new(),
+            left_out_count: 0,
+        }
+    }
+
+    fn send(&self, batch: &RemoteBatch, name: &str, marker: &Marker) -> Result<(), ClientError> {
+        let mut commands = Batch::new();
+        for document in &batch.documents {
+            let text = &batch.text[document.text.clone()];
+            put_text(&mut commands, &document.id, text);
+        }
+        let mut text = Vec::new();
+        write_object(&mut text, |fields| {
+            marker_fields(&marker.without(self.left_out_count), fields);
+            fields.object("@metadata", |metadata| {
+                metadata.string("@collection", MARKER_COLLECTION);
+            });
+        });
+        put_text(&mut commands, &format!("{MARKER_PREFIX}{name}"), &text);
+        self.database.batch(&commands).map(|_| ())
+    }
+
+    /// Takes documents out of the batch whose id is in another collection, on the server or
+    /// earlier in the batch. Returns whether there were any.
+    fn leave_out(&mut self, batch: &mut RemoteBatch) -> Result<bool, ClientError> {
+        let ids: Vec<&str> = batch.documents.iter().map(|one| one.id.as_str()).collect();
+        let stored = self.database.collections_of(&ids)?;
+        let mut collections: HashMap<String, String> = HashMap::new();
+        for (id, collection) in ids.iter().zip(stored) {
+            if let Some(collection) = collection {
+                collections.insert(lowercase(id).into_owned(), collection);
+            }
+        }
+        let left_out = &mut self.left_out;
+        let count_before = left_out.len();
+        batch.documents.retain(|one| {
+            let from = collections
+                .entry(lowercase(&one.id).into_owned())
+                .or_insert_with(|| one.collection.clone());
+            let is_same = lowercase(from) == lowercase(&one.collection);
+            if !is_same {
+                left_out.push(Skipped {
+                    name: one.label.clone(),
+                    reason: SkipReason::other_collection(&one.id, from, &one.collection),
+                });
+            }
+            is_same
+        });
+        let count = left_out.len() - count_before;
+        self.left_out_count += count as u64;
+        Ok(count > 0)
     }
 }
 
@@ -78,18 +162,25 @@ impl Sink for RemoteSink {
     }
 
     fn write(&mut self, mut batch: RemoteBatch, name: &str, marker: &Marker) -> anyhow::Result<()> {
-        let mut text = Vec::new();
-        write_object(&mut text, |fields| {
-            marker_fields(marker, fields);
-            fields.object("@metadata", |metadata| {
-                metadata.string("@collection", MARKER_COLLECTION);
-            });
-        });
-        put_text(&mut batch.batch, &format!("{MARKER_PREFIX}{name}"), &text);
-        self.database
-            .batch(&batch.batch)
-            .context("the server took no more documents")?;
-        Ok(())
+        let explain = "the server took no more documents";
+        let mut look_ups = 0;
+        loop {
+            match self.send(&batch, name, marker) {
+                Ok(()) => return Ok(()),
+                Err(ClientError::Refused { kind, .. })
+                    if kind.ends_with(MISMATCH)
+                        && look_ups < LOOK_UPS_MAX
+                        && self.leave_out(&mut batch).context(explain)? =>
+                {
+                    look_ups += 1;
+                }
+                Err(error) => return Err(error).context(explain),
+            }
+        }
+    }
+
+    fn take_left_out(&mut self) -> Vec<Skipped> {
+        std::mem::take(&mut self.left_out)
     }
 
     fn flush(&mut self) -> anyhow::Result<()> {

@@ -1,5 +1,6 @@
 //! Where the documents of an import go.
 
+use super::chunk::Skipped;
 use super::marker::Marker;
 use super::parse::DocumentBatch;
 use super::stop::Stop;
@@ -35,11 +36,18 @@ pub trait Sink {
     }
 
     /// Stores the documents and the marker, all or nothing, behind everything given before. May
-    /// return before they are durable.
+    /// return before they are durable. The marker is stored without the documents that the
+    /// database left out since this sink was made ([`Marker::without`]).
     ///
     /// # Errors
     /// This batch or an earlier one is not stored, and none behind it is.
     fn write(&mut self, batch: Self::Batch, name: &str, marker: &Marker) -> anyhow::Result<()>;
+
+    /// Documents that the database left out, where all else of their batches is stored, and that
+    /// were not returned before; complete after [`Sink::flush`].
+    fn take_left_out(&mut self) -> Vec<Skipped> {
+        Vec::new()
+    }
 
     /// Waits until everything given is durable.
     ///

@@ -47,6 +47,15 @@ pub enum SkipReason {
         /// Parser's sentence, with line and column where it has them.
         what: String,
     },
+    /// The database has a document of its id in another collection.
+    OtherCollection {
+        /// The id.
+        id: String,
+        /// Its collection.
+        from: String,
+        /// The collection of the entry.
+        to: String,
+    },
     /// Part of the archive could not be read; the importer went on after it.
     Damaged {
         /// What was lost, and where.
@@ -67,12 +76,22 @@ impl SkipReason {
             Self::TooManyTracks { .. } => "too many tracks",
             Self::BadId { .. } => "unusable id",
             Self::Malformed { .. } => "malformed",
+            Self::OtherCollection { .. } => "id in another collection",
             Self::Damaged { .. } => "damaged archive",
         }
     }
 }
 
 impl SkipReason {
+    /// Its id is in another collection.
+    pub(super) fn other_collection(id: &str, from: &str, to: &str) -> SkipReason {
+        Self::OtherCollection {
+            id: id.to_owned(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+        }
+    }
+
     /// Whether the entry held something that the database now lacks. Blank lines, empty files and
     /// the notes that come with albums do not.
     #[must_use]
@@ -96,6 +115,10 @@ impl fmt::Display for SkipReason {
                 write!(f, "its continued lines add up to more than {limit} bytes")
             }
             Self::TooManyTracks { limit } => write!(f, "it names a track beyond {limit}"),
+            Self::OtherCollection { id, from, to } => write!(
+                f,
+                "its id '{id}' is in collection '{from}' and cannot move to '{to}'"
+            ),
             Self::BadId { what } | Self::Malformed { what } | Self::Damaged { what } => {
                 f.write_str(what)
             }

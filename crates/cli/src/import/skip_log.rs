@@ -1,6 +1,7 @@
 //! The skips of an import: counted by kind, the first ones kept, all of them in a file if wanted.
 //!
-//! Written by the write stage, so that the order is that of the input.
+//! Written by the write stage, so that the order is that of the input, but for documents that the
+//! database leaves out: they come when it answers.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

@@ -48,6 +48,22 @@ pub(crate) struct Applied {
     pub(crate) beside: Vec<BesideChange>,
     /// Changes of documents, for those who watch.
     pub(crate) described: Described,
+    /// Documents that the batch left out.
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+/// A document that was left out of a batch; see [`Prepared::leave_out_mismatches`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// What the caller called it.
+    pub label: String,
+    /// Its id.
+    pub id: String,
+    /// The collection in which the id is.
+    pub from: String,
+    /// The collection that it was to go to.
+    pub to: String,
 }
 
 /// Carries out all of `batch`.
@@ -109,7 +125,7 @@ pub(super) fn apply_items(
                     IdForm::Given => item.expected.as_deref(),
                     IdForm::Etag | IdForm::Identity => Some(""),
                 };
-                writer.put(&Put {
+                let stored = writer.put(&Put {
                     id: &id,
                     folded: &folded,
                     collection,
@@ -117,7 +133,21 @@ pub(super) fn apply_items(
                     content: batch.content(content),
                     expected,
                     keeps_revision: *keeps_revision,
-                })?;
+                });
+                match stored {
+                    // Refused before anything was changed.
+                    Err(WriteError::CollectionMismatch { id, from, to }) if batch.leaves_out() => {
+                        let label = batch.label_of(item).to_owned();
+                        let left_out = LeftOut {
+                            label,
+                            id,
+                            from,
+                            to,
+                        };
+                        writer.applied.left_out.push(left_out);
+                    }
+                    stored => stored?,
+                }
             }
         }
     }

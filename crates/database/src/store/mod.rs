@@ -29,6 +29,7 @@ mod series_due;
 mod state;
 pub(crate) mod trees;
 
+pub use apply::LeftOut;
 pub(crate) use apply::{Applied, Put, Writer, apply, apply_outputs};
 pub(crate) use attachments::AttachmentRecord;
 pub(crate) use collections::CollectionRecord;

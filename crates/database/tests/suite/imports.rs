@@ -83,6 +83,66 @@ fn nothing_is_stored_behind_a_batch_that_failed() {
 }
 
 #[test]
+fn batches_leave_out_ids_of_other_collections_where_wanted() {
+    let vfs = SimVfs::new(3);
+    let database = open(&vfs);
+    let mut other = Prepared::new();
+    for id in ["albums/3", "Albums/25"] {
+        other.put(id, "Other", json("{}").document()).unwrap();
+    }
+    database.submit(other, |outcome| assert!(outcome.is_ok()));
+    let mut importer = Importer::new(Arc::clone(&database));
+    for n in 0..4u64 {
+        let mut prepared = importer.prepared();
+        prepared.leave_out_mismatches();
+        for n in n * 20..n * 20 + 20 {
+            prepared = batch(prepared, n, n + 1);
+            prepared.label(&format!("line {n}"));
+        }
+        if n == 3 {
+            // The first one of a batch is stored, and the same collection in other letters is none
+            // of another name.
+            let body = json("{}");
+            prepared.put("new", "Ones", body.document()).unwrap();
+            prepared.put("NEW", "Twos", body.document()).unwrap();
+            prepared.label("the second");
+            prepared.put("new", "oNes", body.document()).unwrap();
+        }
+        let marker = |left_out: u64| left_out.to_le_bytes().to_vec();
+        importer
+            .write_counting(prepared, Some(("m", marker)))
+            .unwrap();
+    }
+    let totals = importer.flush().unwrap();
+    assert_eq!((totals.batches, totals.documents), (4, 80));
+    let left_out: Vec<String> = importer
+        .take_left_out()
+        .into_iter()
+        .map(|one| format!("{}: {} {} {}", one.label, one.id, one.from, one.to))
+        .collect();
+    assert_eq!(
+        left_out,
+        [
+            "line 3: albums/3 Other Albums",
+            "line 25: albums/25 Other Albums",
+            "the second: NEW Ones Twos",
+        ]
+    );
+    assert!(importer.take_left_out().is_empty());
+    let snapshot = database.read().unwrap();
+    assert_eq!(snapshot.count(), 81);
+    let marker = snapshot.progress_marker("m").unwrap();
+    assert_eq!(marker.as_deref(), Some(&3u64.to_le_bytes()[..]));
+    // A batch that does not ask for it fails as a whole.
+    let refused = importer.write(batch(Prepared::new(), 0, 20), None);
+    assert!(
+        refused
+            .and_then(|()| importer.finish().map(|_| ()))
+            .is_err()
+    );
+}
+
+#[test]
 fn after_power_loss_the_marker_says_what_is_there() {
     for seed in 0..10 {
         println!("seed {seed}");
