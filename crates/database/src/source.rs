@@ -9,8 +9,8 @@ use std::sync::Arc;
 use jackdaw_document::{Document, DocumentBuf};
 use jackdaw_query::{
     BoxError, ColumnAccess, Costs, DocumentNumber, Etag, FieldKind, FieldPath, GroupsAccess,
-    IndexAccess, IndexField, IndexRows, IndexSchema, KeptGroups, Numbers, Scope, SeriesEntry,
-    Source, StoredDocument,
+    IndexAccess, IndexField, IndexRows, IndexSchema, KeptGroups, Measure, Numbers, Scope,
+    SeriesEntry, Source, StoredDocument,
 };
 use jackdaw_search::{EntryId, IndexReader};
 use jackdaw_storage::ReadTransaction;
@@ -65,6 +65,11 @@ impl IndexSchema for Schema {
         };
         let known = known.cloned().or_else(fallback);
         known.unwrap_or_else(|| IndexField::plain(FieldPath::of_name(name)))
+    }
+
+    fn measure(&self, name: &str) -> Measure {
+        let own = self.definition.as_static();
+        own.map_or_else(Measure::default, |own| own.measure(name))
     }
 
     fn vector_field(&self, name: &str) -> IndexField {

@@ -18,7 +18,8 @@ use crate::execute::ExecuteOptions;
 use crate::filter_script::Filtered;
 use crate::nearest::has_near;
 use crate::project::{
-    Projection, for_each_id, write_document, write_made_row, write_projection, write_series_row,
+    Projection, Shown, for_each_id, write_document, write_made_row, write_projection,
+    write_series_row,
 };
 use crate::scripted::Scripted;
 use crate::source::{Scope, Source, StoredDocument};
@@ -187,9 +188,18 @@ impl<'q> Follower<'q> {
             Projection::Nothing | Projection::Facets(_) | Projection::Suggestions(_) => {}
             Projection::Document => write_document(document, &mut self.row),
             Projection::Fields(outputs) => {
-                write_projection(outputs, document, &made, None, None, &mut self.row);
+                write_projection(
+                    outputs,
+                    document,
+                    &made,
+                    None,
+                    Shown::default(),
+                    &mut self.row,
+                );
             }
-            Projection::Series => write_series_row(document, &made, None, &mut self.row),
+            Projection::Series => {
+                write_series_row(document, &made, Shown::default(), &mut self.row)
+            }
             Projection::Script => {
                 let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);
                 let Value::Object(object) = root else {
@@ -198,7 +208,7 @@ impl<'q> Follower<'q> {
                         root.to_json()
                     )));
                 };
-                write_made_row(object, document, None, &mut self.row);
+                write_made_row(object, document, Shown::default(), &mut self.row);
             }
         }
         self.note_includes(document);

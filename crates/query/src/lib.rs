@@ -59,6 +59,7 @@ pub use highlight::Highlightings;
 pub use instants::with_canonical_times;
 pub use intersect::Intersection;
 pub use nearest::NearTest;
+pub use order::Measure;
 pub use parameters::Parameters;
 pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, PlaceTest, Predicate, TermsTest, Test, Written};

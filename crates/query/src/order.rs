@@ -62,8 +62,10 @@ pub(crate) struct Distance {
     /// Where the places are.
     pub(crate) field: IndexField,
     pub(crate) from: Coordinate,
-    /// Distances are rounded up to multiples of so many kilometers; 0 for not at all.
-    pub(crate) round_km: f64,
+    /// What distances are measured in.
+    pub(crate) measure: Measure,
+    /// Distances are rounded up to multiples of this, in the unit of `measure`; 0 for not at all.
+    pub(crate) round: f64,
     /// Which of the distances in [`Computed`] are these.
     pub(crate) slot: usize,
 }
@@ -72,18 +74,55 @@ pub(crate) struct Distance {
 #[derive(Debug, Default)]
 pub(crate) struct Computed {
     pub(crate) scores: Option<Scores>,
-    /// For each key of distances: entries, ascending, with their distances in kilometers.
-    pub(crate) distances: Vec<Vec<(u64, f64)>>,
+    /// For each key of distances: the nearest places of entries, by entry, ascending.
+    pub(crate) distances: Vec<Vec<Nearest>>,
+}
+
+/// The place of an entry that is nearest to where a key of distances measures from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Nearest {
+    pub(crate) entry: u64,
+    /// In the unit of the key.
+    pub(crate) distance: f64,
+    pub(crate) at: Coordinate,
+}
+
+/// Kilometers of a mile in distances that results show, as clients of the protocol know them.
+const SHOWN_MILE_KM: f64 = 1.609_344_000_614_692_2;
+
+/// What distances of a field of places are measured in, and circles around them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// Kilometers along the sphere.
+    #[default]
+    Kilometers,
+    /// Miles along the sphere.
+    Miles,
+    /// In a plane, in degrees.
+    Plane,
+}
+
+impl Measure {
+    pub(crate) fn between(self, a: Coordinate, b: Coordinate) -> f64 {
+        match self {
+            Measure::Kilometers => a.shown_distance_miles(b) * SHOWN_MILE_KM,
+            Measure::Miles => a.shown_distance_miles(b),
+            Measure::Plane => (a.latitude - b.latitude).hypot(a.longitude - b.longitude),
+        }
+    }
+}
+
+/// The nearest place of an entry, in a list by entry.
+pub(crate) fn nearest_of(list: &[Nearest], number: DocumentNumber) -> Option<Nearest> {
+    let at = list.binary_search_by_key(&number.0, |near| near.entry);
+    at.ok().and_then(|at| list.get(at).copied())
 }
 
 impl Computed {
     /// The distance of a match, when it has a place.
     fn distance(&self, slot: usize, number: DocumentNumber) -> Option<f64> {
-        let list = self.distances.get(slot)?;
-        let at = list
-            .binary_search_by_key(&number.0, |(entry, _)| *entry)
-            .ok()?;
-        list.get(at).map(|(_, distance)| *distance)
+        let near = nearest_of(self.distances.get(slot)?, number)?;
+        Some(near.distance)
     }
 }
 
@@ -173,10 +212,10 @@ impl OrderKey {
                 // The bits of numbers that are not negative order as the numbers do.
                 SortValue::Rank(u64::MAX - score.max(0.0).to_bits())
             }
-            OrderSource::Distance(Distance { slot, round_km, .. }) => {
+            OrderSource::Distance(Distance { slot, round, .. }) => {
                 match computed.distance(*slot, number) {
-                    Some(distance) if *round_km > 0.0 => {
-                        SortValue::Rank(((distance / round_km).ceil() * round_km).to_bits())
+                    Some(distance) if *round > 0.0 => {
+                        SortValue::Rank(((distance / round).ceil() * round).to_bits())
                     }
                     Some(distance) => SortValue::Rank(distance.to_bits()),
                     None => SortValue::None,

@@ -11,6 +11,7 @@ use jackdaw_document::{
 use crate::bind::FacetItem;
 use crate::fields::{FieldPath, made_number, visit_values};
 use crate::lengths::length_of;
+use crate::order::Nearest;
 use crate::scripted::{Loaded, Made};
 use crate::source::{EMPTY_COLLECTION, StoredDocument};
 use crate::suggest::Suggest;
@@ -141,13 +142,22 @@ impl OutputSource {
 
 /// Appends a stored document as clients see it: its fields, then its metadata.
 pub fn write_document(document: &StoredDocument<'_>, out: &mut Vec<u8>) {
-    write_scored_document(document, None, out);
+    write_scored_document(document, Shown::default(), out);
 }
 
-/// Appends a document that was found with a score.
+/// What the metadata of a row says of how it was found.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shown {
+    /// How well it matches.
+    pub(crate) score: Option<f64>,
+    /// Its nearest place, when the query orders by distance; `Some(None)` without one.
+    pub(crate) place: Option<Option<Nearest>>,
+}
+
+/// Appends a document that was found with a score or a distance.
 pub(crate) fn write_scored_document(
     document: &StoredDocument<'_>,
-    score: Option<f64>,
+    shown: Shown,
     out: &mut Vec<u8>,
 ) {
     write_with_metadata(document.body.root(), out, |metadata| {
@@ -159,18 +169,35 @@ pub(crate) fn write_scored_document(
         }
         metadata.string("@change-vector", &document.change_vector.to_string());
         write_flags_and_id(document, metadata);
-        push_score(score, metadata);
+        push_shown(shown, metadata);
         metadata.string("@last-modified", &document.last_modified.to_string());
     });
 }
 
-/// Scores are rounded: the last digits of a sum say nothing.
-fn push_score(score: Option<f64>, metadata: &mut ObjectWriter<'_>) {
-    if let Some(score) = score {
+/// Scores are rounded: the last digits of a sum say nothing. A row without a place has texts in
+/// place of numbers, as clients know it.
+fn push_shown(shown: Shown, metadata: &mut ObjectWriter<'_>) {
+    if let Some(score) = shown.score {
         match score == 0.0 {
             true => metadata.long("@index-score", 0),
             false => metadata.double("@index-score", (score * 1e6).round() / 1e6),
         }
+    }
+    if let Some(near) = shown.place {
+        metadata.object("@spatial", |spatial| {
+            let at = |of: fn(Nearest) -> f64| near.map(of);
+            push_number("Distance", at(|near| near.distance), spatial);
+            push_number("Latitude", at(|near| near.at.latitude), spatial);
+            push_number("Longitude", at(|near| near.at.longitude), spatial);
+        });
+    }
+}
+
+fn push_number(name: &str, number: Option<f64>, object: &mut ObjectWriter<'_>) {
+    match number {
+        Some(number) if number.fract() == 0.0 => object.long(name, number as i64),
+        Some(number) => object.double(name, number),
+        None => object.string(name, "NaN"),
     }
 }
 
@@ -205,12 +232,12 @@ pub(crate) fn write_projection(
     document: &StoredDocument<'_>,
     made: &Made<'_>,
     kept: Option<&Kept<'_>>,
-    score: Option<f64>,
+    shown: Shown,
     out: &mut Vec<u8>,
 ) {
     write_object(out, |row| {
         push_fields(outputs, document, made, kept, row);
-        push_projected(document, score, row);
+        push_projected(document, shown, row);
     });
 }
 
@@ -249,12 +276,12 @@ pub(crate) fn is_document(row: Object<'_>, document: &StoredDocument<'_>) -> boo
 pub(crate) fn write_made_row(
     row: Object<'_>,
     document: &StoredDocument<'_>,
-    score: Option<f64>,
+    shown: Shown,
     out: &mut Vec<u8>,
 ) {
     write_object(out, |object| {
         object.fields_except(row, METADATA);
-        push_projected(document, score, object);
+        push_projected(document, shown, object);
     });
 }
 
@@ -262,19 +289,19 @@ pub(crate) fn write_made_row(
 pub(crate) fn write_series_row(
     document: &StoredDocument<'_>,
     made: &Made<'_>,
-    score: Option<f64>,
+    shown: Shown,
     out: &mut Vec<u8>,
 ) {
     write_object(out, |row| {
         if let Some(answer) = made.series.first() {
             answer.push(row);
         }
-        push_projected(document, score, row);
+        push_projected(document, shown, row);
     });
 }
 
 /// The metadata of a row that is no document.
-fn push_projected(document: &StoredDocument<'_>, score: Option<f64>, row: &mut ObjectWriter<'_>) {
+fn push_projected(document: &StoredDocument<'_>, shown: Shown, row: &mut ObjectWriter<'_>) {
     row.object(METADATA, |metadata| {
         metadata.bool("@projection", true);
         // A group is no document of the database.
@@ -283,7 +310,7 @@ fn push_projected(document: &StoredDocument<'_>, score: Option<f64>, row: &mut O
         }
         metadata.string("@change-vector", &document.change_vector.to_string());
         write_flags_and_id(document, metadata);
-        push_score(score, metadata);
+        push_shown(shown, metadata);
         metadata.string("@last-modified", &document.last_modified.to_string());
     });
 }

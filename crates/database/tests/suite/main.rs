@@ -11,7 +11,8 @@
 //! for vectors through indexes of either kind, `foresight` about patches that are worked out before
 //! their transaction, `guards` about guards of cluster-wide transactions and values of
 //! compare-exchange that expire, `unknown_directories` about directories of databases and
-//! indexes that nothing names, `lost_files` about random removals and copies between runs.
+//! indexes that nothing names, `lost_files` about random removals and copies between runs,
+//! `places` about fields of places in static indexes.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -29,6 +30,7 @@ mod guards;
 mod imports;
 mod lost_files;
 mod model;
+mod places;
 mod queries;
 mod series_policies;
 mod sets;

@@ -18,7 +18,7 @@ use crate::filter::Filter;
 use crate::groups::Grouping;
 use crate::highlight::Highlight;
 use crate::nearest::has_near;
-use crate::order::{OrderKey, OrderSource};
+use crate::order::{Measure, OrderKey, OrderSource};
 use crate::parameters::{Parameters, Resolved};
 use crate::predicate::{Field, Predicate};
 use crate::project::{Projection, ProjectionBehavior};
@@ -80,6 +80,12 @@ pub trait IndexSchema {
     /// The field with this name. One that the index does not have is refused when the query is
     /// planned.
     fn field(&self, name: &str) -> IndexField;
+
+    /// What distances of the places in the field with this name are measured in.
+    fn measure(&self, name: &str) -> Measure {
+        let _ = name;
+        Measure::default()
+    }
 
     /// The vectors of the field with this name.
     fn vector_field(&self, name: &str) -> IndexField {

@@ -4,15 +4,15 @@
 //!
 //! Fields are `spatial.point(latitude, longitude)` and `spatial.wkt(path)`; in a named index a
 //! field of its definition. Shapes are `spatial.circle(radius, latitude, longitude [, units])`,
-//! `spatial.wkt(text [, units])` and `spatial.point(latitude, longitude)`; units are kilometers
-//! unless they are miles.
+//! `spatial.wkt(text [, units])` and `spatial.point(latitude, longitude)`; units are those of the
+//! field in the named index, else kilometers.
 
 use jackdaw_search::{Coordinate, Relation, Shape};
 
 use super::condition::Binder;
 use crate::error::QueryError;
 use crate::fields::{FieldKind, FieldPath, IndexField};
-use crate::order::Distance;
+use crate::order::{Distance, Measure};
 use crate::parameters::Resolved;
 use crate::predicate::{Field, PlaceTest, Predicate, Test};
 use crate::syntax::{Argument, Call, Expression, Path, Value};
@@ -30,7 +30,14 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
     ) -> Result<Predicate, QueryError> {
         self.check_arguments(call, 2, 3)?;
         let field = self.place_field(call)?;
-        let shape = self.shape(call, 1)?;
+        let measure = self.measure(&field);
+        let shape = self.shape(call, 1, measure)?;
+        if measure == Measure::Plane && matches!(shape, Shape::Circle { .. }) {
+            return Err(QueryError::not_executed(
+                &format!("A circle around the Cartesian field '{}'", field.path),
+                "Write a polygon, or make the field one of Geography.",
+            ));
+        }
         Ok(Predicate::Test(
             Field::Values(field),
             Test::Place(PlaceTest { shape, relation }),
@@ -43,15 +50,26 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
         // Clients without a wish for rounding send null.
         let is_rounded = call.arguments.len() == 3
             && !matches!(self.value_argument(call, 2), Ok(Resolved::Null));
-        let round_km = match is_rounded {
+        let round = match is_rounded {
             true => self.number_argument(call, 2)?,
             false => 0.0,
         };
+        let field = self.place_field(call)?;
+        let measure = self.measure(&field);
         Ok(Distance {
-            field: self.place_field(call)?,
-            from: self.shape(call, 1)?.middle(),
-            round_km,
+            from: self.shape(call, 1, measure)?.middle(),
+            field,
+            measure,
+            round,
             slot,
+        })
+    }
+
+    /// What the field's distances are measured in.
+    fn measure(&self, field: &IndexField) -> Measure {
+        let schema = self.schema.filter(|_| self.is_named);
+        schema.map_or_else(Measure::default, |schema| {
+            schema.measure(field.path.as_str())
         })
     }
 
@@ -133,7 +151,12 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
         FieldPath::parse(self.alias.and_then(behind).unwrap_or(text))
     }
 
-    fn shape(&self, call: &'q Call, position: usize) -> Result<Shape, QueryError> {
+    fn shape(
+        &self,
+        call: &'q Call,
+        position: usize,
+        measure: Measure,
+    ) -> Result<Shape, QueryError> {
         let Some(Argument::Expression(Expression::Call(shape))) = call.arguments.get(position)
         else {
             return Err(QueryError::invalid(format!(
@@ -147,12 +170,12 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
             self.check_arguments(shape, 3, 4)?;
             let radius = self.number_argument(shape, 0)?;
             let center = self.coordinate(shape, 1)?;
-            let radius_km = radius * self.unit_km(shape, 3)?;
+            let radius_km = radius * self.unit_km(shape, 3, measure)?;
             return Ok(Shape::Circle { center, radius_km });
         }
         if shape.is("spatial.wkt") {
             self.check_arguments(shape, 1, 2)?;
-            let unit_km = self.unit_km(shape, 1)?;
+            let unit_km = self.unit_km(shape, 1, measure)?;
             let text = self.text_argument(shape, 0)?.unwrap_or_default();
             return Shape::parse(&text, unit_km)
                 .map_err(|error| QueryError::invalid(format!("{error}, in: {shape}")));
@@ -194,9 +217,17 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
     }
 
     /// Kilometers of the unit named by an argument that may be missing.
-    fn unit_km(&self, call: &'q Call, position: usize) -> Result<f64, QueryError> {
+    fn unit_km(
+        &self,
+        call: &'q Call,
+        position: usize,
+        measure: Measure,
+    ) -> Result<f64, QueryError> {
         if call.arguments.len() <= position {
-            return Ok(1.0);
+            return Ok(match measure {
+                Measure::Miles => MILE_KM,
+                Measure::Kilometers | Measure::Plane => 1.0,
+            });
         }
         let name = match call.arguments.get(position) {
             Some(Argument::Expression(Expression::Path(path))) => {

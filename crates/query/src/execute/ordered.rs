@@ -15,7 +15,7 @@ use super::rows::Rows;
 use super::{ExecuteOptions, custom, ranked, score, walk};
 use crate::error::QueryError;
 use crate::fields::{IndexField, places_of};
-use crate::order::{Computed, Distance, OrderKey, OrderSource, SortValue, compare_rows};
+use crate::order::{Computed, Distance, Nearest, OrderKey, OrderSource, SortValue, compare_rows};
 use crate::plan::{Access, Plan};
 use crate::source::{DocumentNumber, Source};
 
@@ -96,6 +96,8 @@ pub(super) fn stream<S: Source>(
             },
         )?;
         rows.set_scores(computed.scores, parts);
+        // The first distance is the one that rows show.
+        rows.set_places(computed.distances.into_iter().next());
         for number in best {
             if rows.push(number)?.is_break() {
                 break;
@@ -115,7 +117,7 @@ fn distances<S: Source>(
     source: &S,
     options: &ExecuteOptions<'_>,
     matches: &IndexMatches,
-) -> Result<Vec<Vec<(u64, f64)>>, QueryError> {
+) -> Result<Vec<Vec<Nearest>>, QueryError> {
     let access = source.index().filter(|_| plan.access == Access::Index);
     let reader = access.and_then(|access| access.reader);
     let mut lists = Vec::new();
@@ -133,14 +135,14 @@ fn distances<S: Source>(
     Ok(lists)
 }
 
-/// The distance of the nearest place of each match that has one.
+/// The nearest place of each match that has one.
 fn nearest<S: Source>(
     distance: &Distance,
     reader: Option<&IndexReader<'_, S::Pages>>,
     source: &S,
     options: &ExecuteOptions<'_>,
     matches: &IndexMatches,
-) -> Result<Vec<(u64, f64)>, QueryError> {
+) -> Result<Vec<Nearest>, QueryError> {
     let mut list = Vec::new();
     for (visited, entry) in (1_u64..).zip(&matches.result) {
         if visited.is_multiple_of(CHECK_DOCUMENTS) {
@@ -154,10 +156,15 @@ fn nearest<S: Source>(
                 found.map_or_else(Vec::new, |document| places_of(&document, &distance.field))
             }
         };
-        let nearest = places.iter().map(|place| place.distance_km(distance.from));
-        if let Some(nearest) = nearest.min_by(f64::total_cmp) {
-            list.push((entry.0, nearest));
-        }
+        let nearest = places.iter().map(|place| {
+            let at = place.spot();
+            Nearest {
+                entry: entry.0,
+                distance: distance.measure.between(at, distance.from),
+                at,
+            }
+        });
+        list.extend(nearest.min_by(|a, b| a.distance.total_cmp(&b.distance)));
     }
     Ok(list)
 }

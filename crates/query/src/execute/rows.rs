@@ -18,10 +18,12 @@ use crate::error::QueryError;
 use crate::filter_script::Filtered;
 use crate::highlight::row_key;
 use crate::instants::with_canonical_times;
+use crate::order::{Nearest, nearest_of};
 use crate::plan::Plan;
 use crate::project::{
-    Kept, Projection, for_each_id, is_document, write_document, write_entry_row, write_fields,
-    write_made_row, write_projection, write_result, write_scored_document, write_series_row,
+    Kept, Projection, Shown, for_each_id, is_document, write_document, write_entry_row,
+    write_fields, write_made_row, write_projection, write_result, write_scored_document,
+    write_series_row,
 };
 use crate::scripted::{Made, Returned, ScriptCall, Scripted};
 use crate::source::{DocumentNumber, IndexRows, Source, StoredDocument};
@@ -61,6 +63,8 @@ pub(super) struct Rows<'r, S> {
     filtered: Filtered,
     scores: Option<Scores>,
     parts: Option<Parts>,
+    /// The nearest places of matches, when the query orders by distance.
+    places: Option<Vec<Nearest>>,
 }
 
 impl<'r, S: Source> Rows<'r, S> {
@@ -93,6 +97,7 @@ impl<'r, S: Source> Rows<'r, S> {
             filtered: Filtered::default(),
             scores: None,
             parts: None,
+            places: None,
         }
     }
 
@@ -100,6 +105,11 @@ impl<'r, S: Source> Rows<'r, S> {
     pub(super) fn set_scores(&mut self, scores: Option<Scores>, parts: Option<Parts>) {
         self.scores = scores;
         self.parts = parts;
+    }
+
+    /// Gives rows the nearest places of their matches.
+    pub(super) fn set_places(&mut self, places: Option<Vec<Nearest>>) {
+        self.places = places;
     }
 
     /// Notes what is shown beside a row: fragments of its texts, and what its score is made of.
@@ -124,12 +134,21 @@ impl<'r, S: Source> Rows<'r, S> {
         }
     }
 
-    /// The score that a row shows: rows that no index found have 0.
-    fn score(&self, number: DocumentNumber) -> Option<f64> {
-        match &self.scores {
-            Some(scores) => Some(scores.get(number.into())),
-            None => (!self.is_from_index).then_some(0.0),
+    /// What a row shows of how it was found: documents that no index found have no score.
+    fn shown(&self, number: DocumentNumber) -> Shown {
+        let scores = self.scores.as_ref();
+        let places = self.places.as_deref();
+        Shown {
+            score: scores.map(|scores| scores.get(number.into())),
+            place: places.map(|places| nearest_of(places, number)),
         }
+    }
+
+    /// The same of a projection: rows that no index found have a score of 0.
+    fn shown_projected(&self, number: DocumentNumber) -> Shown {
+        let shown = self.shown(number);
+        let score = shown.score.or((!self.is_from_index).then_some(0.0));
+        Shown { score, ..shown }
     }
 
     /// How many matches this stage needs at most; `None` when it cannot know.
@@ -285,12 +304,11 @@ impl<'r, S: Source> Rows<'r, S> {
                 }
             }
             Projection::Document => {
-                let scores = self.scores.as_ref();
-                let score = scores.map(|scores| scores.get(number.into()));
-                write_scored_document(document, score, &mut self.buffer);
+                let shown = self.shown(number);
+                write_scored_document(document, shown, &mut self.buffer);
             }
             Projection::Fields(outputs) => {
-                let score = self.score(number);
+                let shown = self.shown_projected(number);
                 let is_stored = |name: &str| self.source.is_stored(name);
                 let kept = entry.map(|entry| Kept {
                     values: entry.body.root(),
@@ -308,11 +326,11 @@ impl<'r, S: Source> Rows<'r, S> {
                     )));
                 }
                 let out = &mut self.buffer;
-                write_projection(outputs, document, made, kept.as_ref(), score, out);
+                write_projection(outputs, document, made, kept.as_ref(), shown, out);
             }
             Projection::Series => {
-                let score = self.score(number);
-                write_series_row(document, made, score, &mut self.buffer);
+                let shown = self.shown_projected(number);
+                write_series_row(document, made, shown, &mut self.buffer);
             }
             Projection::Script => return self.give_made(document, number, made),
         }
@@ -354,8 +372,8 @@ impl<'r, S: Source> Rows<'r, S> {
             match gives_document && !document.id.is_empty() {
                 true => write_document(document, &mut self.buffer),
                 false => {
-                    let score = self.score(number);
-                    write_made_row(row, document, score, &mut self.buffer);
+                    let shown = self.shown_projected(number);
+                    write_made_row(row, document, shown, &mut self.buffer);
                 }
             }
             self.give_buffer(document)?;
@@ -388,7 +406,9 @@ impl<'r, S: Source> Rows<'r, S> {
                 });
                 write_fields(outputs, document, made, kept.as_ref(), &mut self.buffer);
             }
-            Projection::Series => write_series_row(document, made, None, &mut self.buffer),
+            Projection::Series => {
+                write_series_row(document, made, Shown::default(), &mut self.buffer)
+            }
             Projection::Script => {
                 let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);
                 root.write_json(&mut self.buffer);

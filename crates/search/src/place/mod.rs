@@ -51,12 +51,17 @@ impl Place {
         }
     }
 
-    /// Kilometers to a point: of another shape, from its middle.
+    /// Where distances to it are measured: the point, as it was written when that had at most
+    /// seven digits behind the point; of another shape, its middle.
     #[must_use]
-    pub fn distance_km(&self, from: Coordinate) -> f64 {
+    pub fn spot(&self) -> Coordinate {
         match self {
-            Place::Point(at) => at.distance_km(from),
-            Place::Shape(own, _) => own.middle().distance_km(from),
+            // A rounded point lies within 0.42 of the seventh digit.
+            Place::Point(at) => Coordinate {
+                latitude: (at.latitude * 1e7).round() / 1e7,
+                longitude: (at.longitude * 1e7).round() / 1e7,
+            },
+            Place::Shape(own, _) => own.middle(),
         }
     }
 }

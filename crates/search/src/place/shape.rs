@@ -13,6 +13,13 @@
 /// Radius of the earth.
 const EARTH_KM: f64 = 6_371.008_771_4;
 
+/// Nautical miles of a degree, and miles of those, in distances that results show. One after the
+/// other, so that the last digit is the known one.
+const SHOWN_MILES: (f64, f64) = (60.0, 1.1515);
+
+/// Kilometers from which on distances that results show are computed by the arc cosine.
+const SHOWN_EXACT_KM: f64 = 1.0;
+
 /// Turns in degrees that bring a place to where a shape across the date line has it.
 const TURNS: [f64; 3] = [0.0, 360.0, -360.0];
 
@@ -85,6 +92,21 @@ impl Coordinate {
         })
     }
 
+    /// Miles along the sphere, as clients of the protocol know distances in results: with an earth
+    /// that is 0.005 percent smaller than that of [`Coordinate::distance_km`].
+    #[must_use]
+    pub fn shown_distance_miles(self, other: Coordinate) -> f64 {
+        let exact = self.distance_km(other);
+        // An arc cosine has few digits for what is near.
+        if exact < SHOWN_EXACT_KM {
+            return (exact / EARTH_KM).to_degrees() * SHOWN_MILES.0 * SHOWN_MILES.1;
+        }
+        let (a, b) = (self.latitude.to_radians(), other.latitude.to_radians());
+        let east = (self.longitude - other.longitude).to_radians();
+        let cosine = a.sin() * b.sin() + a.cos() * b.cos() * east.cos();
+        cosine.clamp(-1.0, 1.0).acos().to_degrees() * SHOWN_MILES.0 * SHOWN_MILES.1
+    }
+
     /// Kilometers along the sphere.
     #[must_use]
     pub fn distance_km(self, other: Coordinate) -> f64 {
@@ -127,20 +149,38 @@ impl Shape {
         }
     }
 
-    /// Any point of it, near its middle.
+    /// Where distances to it are measured: the center of mass of a line, and of other shapes the
+    /// middle of the smallest box of degrees that holds them.
     #[must_use]
     pub fn middle(&self) -> Coordinate {
         match self {
             Shape::Point(at) | Shape::Circle { center: at, .. } => *at,
-            _ => {
-                let corners = self.corners();
-                let count = corners.len().max(1) as f64;
+            Shape::Line(line) => center_of_mass(line),
+            Shape::Polygon(_) | Shape::Group(_) => {
+                let extent = self.extent();
                 Coordinate {
-                    latitude: corners.iter().map(|at| at.latitude).sum::<f64>() / count,
-                    longitude: wrapped(corners.iter().map(|at| at.longitude).sum::<f64>() / count),
+                    latitude: f64::midpoint(extent.south, extent.north),
+                    longitude: wrapped(f64::midpoint(extent.west, extent.east)),
                 }
             }
         }
+    }
+
+    /// The smallest box that holds all corners; it may cross the date line.
+    fn extent(&self) -> BoundingBox {
+        let mut extent = BoundingBox {
+            west: f64::MAX,
+            east: f64::MIN,
+            south: f64::MAX,
+            north: f64::MIN,
+        };
+        for at in self.corners() {
+            extent.west = extent.west.min(at.longitude);
+            extent.east = extent.east.max(at.longitude);
+            extent.south = extent.south.min(at.latitude);
+            extent.north = extent.north.max(at.latitude);
+        }
+        extent
     }
 
     fn corners(&self) -> Vec<Coordinate> {
@@ -315,12 +355,12 @@ impl Shape {
     /// Well-known text of the smallest box of degrees that holds all of it.
     #[must_use]
     pub fn envelope(&self) -> String {
-        let (mut west, mut east) = (f64::MAX, f64::MIN);
-        let (mut south, mut north) = (f64::MAX, f64::MIN);
-        for at in self.corners() {
-            (west, east) = (west.min(at.longitude), east.max(at.longitude));
-            (south, north) = (south.min(at.latitude), north.max(at.latitude));
-        }
+        let BoundingBox {
+            west,
+            east,
+            south,
+            north,
+        } = self.extent();
         let (west, east) = match east - west >= 360.0 {
             true => (-180.0, 180.0),
             false => (wrapped(west), wrapped(east)),
@@ -333,8 +373,7 @@ impl Shape {
         if let Shape::Group(shapes) = self {
             return shapes.iter().flat_map(Shape::boxes).collect();
         }
-        let (mut west, mut east) = (f64::MAX, f64::MIN);
-        let (mut south, mut north) = (f64::MAX, f64::MIN);
+        let (west, east, south, north);
         match self {
             Shape::Circle { center, radius_km } => {
                 let angle = ((radius_km + ROUNDING_KM) / EARTH_KM).min(std::f64::consts::PI);
@@ -354,12 +393,9 @@ impl Shape {
                 };
             }
             _ => {
-                for at in self.corners() {
-                    west = west.min(at.longitude);
-                    east = east.max(at.longitude);
-                    south = south.min(at.latitude);
-                    north = north.max(at.latitude);
-                }
+                let extent = self.extent();
+                (west, east) = (extent.west, extent.east);
+                (south, north) = (extent.south, extent.north);
             }
         }
         // A little more, for points are rounded and borders belong to shapes.
@@ -378,6 +414,29 @@ impl Shape {
             (true, false) => vec![part(-180.0, east), part((west + 360.0).max(-180.0), 180.0)],
             (false, true) => vec![part(west, 180.0), part(-180.0, (east - 360.0).min(180.0))],
         }
+    }
+}
+
+/// The middle of each edge of a line, weighted with the edge's length in degrees.
+fn center_of_mass(line: &[Coordinate]) -> Coordinate {
+    let (mut latitude, mut longitude, mut whole) = (0.0, 0.0, 0.0);
+    for pair in line.windows(2) {
+        let (a, b) = (pair[0], pair[1]);
+        let length = (a.latitude - b.latitude).hypot(a.longitude - b.longitude);
+        latitude += f64::midpoint(a.latitude, b.latitude) * length;
+        longitude += f64::midpoint(a.longitude, b.longitude) * length;
+        whole += length;
+    }
+    match whole > 0.0 {
+        true => Coordinate {
+            latitude: latitude / whole,
+            longitude: wrapped(longitude / whole),
+        },
+        // All corners are one place.
+        false => line.first().copied().unwrap_or(Coordinate {
+            latitude: 0.0,
+            longitude: 0.0,
+        }),
     }
 }
 

@@ -9,6 +9,7 @@
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{Builder, DocumentBuf, Object, Value};
+use jackdaw_query::Measure;
 
 use super::naming;
 
@@ -344,6 +345,21 @@ impl StaticDefinition {
         let boxed = self.fields.iter();
         let boxed = boxed.filter(|(_, settings)| strategy(settings).unwrap_or(false));
         boxed.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// What distances of the places in a field are measured in.
+    pub(crate) fn measure(&self, field: &str) -> Measure {
+        let settings = self.fields.iter().find(|(name, _)| name == field);
+        let options = settings.and_then(|(_, settings)| settings.spatial.as_ref());
+        let is = |option: &str, value: &str| {
+            let given = options.and_then(|options| options.root().get(option)?.as_str());
+            given.is_some_and(|given| given.eq_ignore_ascii_case(value))
+        };
+        match () {
+            () if is("Type", "Cartesian") => Measure::Plane,
+            () if is("Units", "Miles") => Measure::Miles,
+            () => Measure::default(),
+        }
     }
 
     /// Writes the members that clients read, but for those that follow from the maps.
