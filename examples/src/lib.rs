@@ -9,9 +9,9 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result};
 use jackdaw_cli::demo::DemoArchive;
-use jackdaw_cli::import::albums::AlbumParser;
-use jackdaw_cli::import::archive::{ByteSource, TarItem, TarReader, open_stream};
-use jackdaw_cli::import::parse::{EntryParser, OwnedDocument};
+use jackdaw_transfer::albums::AlbumParser;
+use jackdaw_transfer::archive::{ByteSource, TarItem, TarReader, open_stream};
+use jackdaw_transfer::parse::{EntryParser, OwnedDocument};
 
 /// Longest entry of an archive that is read.
 const ENTRY_BYTES_MAX: u64 = 16 << 20;

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use jackdaw_cli::import::archive::{TarItem, TarReader, open_stream};
+use jackdaw_transfer::archive::{TarItem, TarReader, open_stream};
 use libfuzzer_sys::fuzz_target;
 
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -1,7 +1,7 @@
 //! A file of a CD archive: no panic, whatever the bytes.
 #![no_main]
 
-use jackdaw_cli::import::xmcd::XmcdParser;
+use jackdaw_transfer::xmcd::XmcdParser;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -8,7 +8,7 @@ mod common;
 use std::process::Command;
 
 use common::{TestDirectory, bzip2, demo_archive, export, import, jackdaw};
-use jackdaw_cli::import::archive::{append_end, append_file};
+use jackdaw_transfer::archive::{append_end, append_file};
 
 fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut out = Vec::new();

@@ -19,6 +19,7 @@ const LAYERS: &[&[&str]] = &[
     &["jackdaw-search", "jackdaw-script"],
     &["jackdaw-query"],
     &["jackdaw-database"],
+    &["jackdaw-transfer"],
     &["jackdaw-server", "jackdaw-redis"],
     &["jackdaw-cli"],
 ];

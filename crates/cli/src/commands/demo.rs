@@ -15,15 +15,15 @@ use super::query::{Answer, INDEX_WAIT, ask};
 use super::serve::{log_to_standard_error, serve, start};
 use super::target::{database_or_new, open_set};
 use crate::demo::{DemoArchive, Generator, TOUR_INDEX, TourStop, tour};
-use crate::import::albums::AlbumParser;
 use crate::import::job::{Job, Stages, import};
-use crate::import::local::LocalSink;
-use crate::import::source::{Input, Total};
-use crate::import::stop::Stop;
+use crate::import::signals::stop_on_signals;
 use crate::output::numbers::{count, counted, duration};
 use crate::output::rows::{RowFormat, render};
 use crate::output::say::say;
 use crate::output::table::terminal_width;
+use jackdaw_transfer::albums::AlbumParser;
+use jackdaw_transfer::local::LocalSink;
+use jackdaw_transfer::source::{Input, Total};
 
 /// The same albums on every machine, so that the pages that show them are right.
 const SEED: u64 = 1;
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &DemoArguments, disk: &Arc<dyn Vfs>) -> anyhow::Res
             counted(arguments.albums, "album"),
             data.path().display()
         );
-        let stop = Stop::on_signals()?;
+        let stop = stop_on_signals()?;
         let mut sink = LocalSink::new(Arc::clone(&database)).ready_for(TOUR_INDEX.to_owned());
         let imported = import(job(arguments.albums), &mut sink, &stop);
         anyhow::ensure!(

@@ -1,8 +1,6 @@
 //! `jackdaw export`: all documents of a database as NDJSON, in the order of their ids.
 //!
-//! A line is the document with `@metadata` reduced to what belongs to it: id, collection, and
-//! what users put there. Two databases with the same content give the same bytes, and the hash on
-//! standard error is the same whatever the order.
+//! Lines are written by `jackdaw_transfer::export`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -12,25 +10,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use jackdaw_base::hash::xxh3_64_parts;
-use jackdaw_database::{DocumentRow, PrefixQuery, ReadError};
-use jackdaw_document::{Document, Limits, Object, Parser, write_document};
+use jackdaw_document::{Limits, Parser};
 use jackdaw_io::Vfs;
+use jackdaw_transfer::export::{ExportWriter, Totals};
 
 use super::connect::ServerAt;
 use super::target::{Location, Target, local, remote};
 use crate::output::numbers::{bytes, counted, duration};
 
-/// Metadata that the database makes itself; an import makes it anew.
-const OWN_METADATA: [&str; 7] = [
-    "@id",
-    "@collection",
-    "@change-vector",
-    "@last-modified",
-    "@etag",
-    "@index-score",
-    "@projection",
-];
 /// All documents in the order of their ids.
 const EVERYTHING: &str = "from @all_docs order by id()";
 
@@ -128,94 +115,8 @@ fn export(
             export_directory(directory, name, disk, arguments.skip_damaged, &mut writer)?;
         }
     }
-    writer.finish()
-}
-
-/// What was exported.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Totals {
-    documents: u64,
-    len_bytes: u64,
-    /// Sum of the hashes of all documents, so that their order does not matter.
-    hash: u64,
-    damage: Option<Damage>,
-}
-
-/// What could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Damage {
-    documents: u64,
-    /// The first reason.
-    first: String,
-}
-
-impl Totals {
-    fn skip(&mut self, error: &ReadError) {
-        let damage = self.damage.get_or_insert_with(|| Damage {
-            documents: 0,
-            first: error.to_string(),
-        });
-        damage.documents += 1;
-    }
-}
-
-/// Writes lines and adds them up.
-struct ExportWriter<W> {
-    out: W,
-    body: Vec<u8>,
-    line: Vec<u8>,
-    total: Totals,
-}
-
-impl<W: Write> ExportWriter<W> {
-    fn new(out: W) -> Self {
-        Self {
-            out,
-            body: Vec::new(),
-            line: Vec::new(),
-            total: Totals::default(),
-        }
-    }
-
-    fn row(&mut self, row: &DocumentRow<'_>) -> std::io::Result<()> {
-        self.document(row.id(), row.collection(), row.metadata(), row.body())
-    }
-
-    fn document(
-        &mut self,
-        id: &str,
-        collection: &str,
-        metadata: Option<Document<'_>>,
-        body: Document<'_>,
-    ) -> std::io::Result<()> {
-        self.body.clear();
-        body.root().write_json(&mut self.body);
-        let hash = xxh3_64_parts(&[id.as_bytes(), b"\0", &self.body], 0);
-        self.line.clear();
-        write_document(body.root(), &mut self.line, |out| {
-            out.string("@id", id);
-            out.string("@collection", collection);
-            let fields = metadata.and_then(|metadata| metadata.root().as_object());
-            for (name, value) in fields.iter().flat_map(Object::iter) {
-                if !OWN_METADATA.contains(&name) {
-                    out.value(name, value);
-                }
-            }
-        });
-        self.line.push(b'\n');
-        self.out.write_all(&self.line)?;
-        self.total.documents += 1;
-        self.total.len_bytes += self.line.len() as u64;
-        self.total.hash = self.total.hash.wrapping_add(hash);
-        Ok(())
-    }
-
-    fn finish(&mut self) -> anyhow::Result<Totals> {
-        self.out
-            .flush()
-            .context("cannot write the last documents")?;
-        Ok(std::mem::take(&mut self.total))
-    }
+    let (_, total) = writer.finish().context("cannot write the last documents")?;
+    Ok(total)
 }
 
 fn export_directory<W: Write>(
@@ -227,17 +128,9 @@ fn export_directory<W: Write>(
 ) -> anyhow::Result<()> {
     let local = local(directory, name, disk)?;
     let snapshot = local.database.read()?;
-    if skip_damaged {
-        for row in snapshot.readable() {
-            match row {
-                Ok(row) => writer.row(&row)?,
-                Err(error) => writer.total.skip(&error),
-            }
-        }
-        return Ok(());
-    }
-    for row in snapshot.by_prefix(&PrefixQuery::default())? {
-        writer.row(&row?)?;
+    match skip_damaged {
+        true => writer.readable(&snapshot)?,
+        false => writer.snapshot(&snapshot)?,
     }
     Ok(())
 }
@@ -299,8 +192,8 @@ mod tests {
         for line in lines {
             export_line(line, &mut parser, &mut writer).unwrap();
         }
-        let total = writer.finish().unwrap();
-        (String::from_utf8(writer.out).unwrap(), total)
+        let (out, total) = writer.finish().unwrap();
+        (String::from_utf8(out).unwrap(), total)
     }
 
     const FIRST: &str = "{\"Item\":{\"a\":1.10,\"@metadata\":{\"@collection\":\"As\",\

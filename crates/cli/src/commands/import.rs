@@ -7,17 +7,17 @@ use anyhow::Context;
 use jackdaw_io::Vfs;
 
 use super::target::{Location, Target, local_or_new, remote_or_new};
-use crate::import::albums::AlbumParser;
-use crate::import::chunk::Filled;
-use crate::import::csv::{CsvHeader, CsvParser};
-use crate::import::dialect::{Dialect, line_break_of};
 use crate::import::job::{Job, Stages, import};
-use crate::import::json::JsonParser;
-use crate::import::lines::{LineSource, Lines, Records};
-use crate::import::local::LocalSink;
 use crate::import::remote::RemoteSink;
-use crate::import::source::Input;
-use crate::import::stop::Stop;
+use crate::import::signals::stop_on_signals;
+use jackdaw_transfer::albums::AlbumParser;
+use jackdaw_transfer::chunk::Filled;
+use jackdaw_transfer::csv::{CsvHeader, CsvParser};
+use jackdaw_transfer::dialect::{Dialect, line_break_of};
+use jackdaw_transfer::json::JsonParser;
+use jackdaw_transfer::lines::{LineSource, Lines, Records};
+use jackdaw_transfer::local::LocalSink;
+use jackdaw_transfer::source::Input;
 
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -90,7 +90,7 @@ pub(crate) struct Common {
 pub(crate) fn run(arguments: ImportArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     let query = ready_query(&arguments);
     let (job, target) = job(arguments)?;
-    let stop = Stop::on_signals()?;
+    let stop = stop_on_signals()?;
     let name = &target.database;
     match target.location() {
         Location::Server(server) => import(

@@ -11,8 +11,8 @@ use std::io::{self, Read, Write};
 
 use super::album::{DemoAlbum, Generator};
 use super::random::Random;
-use crate::import::archive::{append_end, append_file};
-use crate::import::xmcd::computed_disc_id;
+use jackdaw_transfer::archive::{append_end, append_file};
+use jackdaw_transfer::xmcd::computed_disc_id;
 
 /// Albums made at a time.
 const ALBUMS_AT_ONCE: u64 = 32;
@@ -226,8 +226,8 @@ impl<'f> Xmcd<'f> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::archive::{TarItem, TarReader, open_stream};
-    use crate::import::xmcd::XmcdParser;
+    use jackdaw_transfer::archive::{TarItem, TarReader, open_stream};
+    use jackdaw_transfer::xmcd::XmcdParser;
 
     fn bytes(seed: u64, album_count: u64) -> Vec<u8> {
         let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
 //! The questions that the demo asks: one of each kind that people ask a CD catalogue.
 
 use super::album::Generator;
-use crate::import::xmcd::computed_disc_id;
+use jackdaw_transfer::xmcd::computed_disc_id;
 
 /// A question and what it shows.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::counters::{Counters, Counts};
-use super::source::Total;
 use crate::output::numbers;
+use jackdaw_transfer::counters::{Counters, Counts};
+use jackdaw_transfer::source::Total;
 
 /// Between two looks at the counters on a terminal.
 const TICK: Duration = Duration::from_millis(200);

@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-use super::archive::SourceError;
-use super::counters::Counters;
 use super::display::Display;
-use super::marker::{Marker, marker_name};
-use super::parse::EntryParser;
-use super::pipeline::{End, Outcome, Plan, run};
-use super::sink::Sink;
-use super::skip::SkipReason;
-use super::skip_log::SkipLog;
-use super::source::{ChunkSource, Input};
-use super::stop::Stop;
 use super::summary::summary;
 use crate::output::numbers::{count, counted, duration};
 use crate::output::say::say;
 use crate::output::table::printable;
+use jackdaw_transfer::archive::SourceError;
+use jackdaw_transfer::counters::Counters;
+use jackdaw_transfer::marker::{Marker, marker_name};
+use jackdaw_transfer::parse::EntryParser;
+use jackdaw_transfer::pipeline::{End, Outcome, Plan, run};
+use jackdaw_transfer::sink::{Readiness, Sink};
+use jackdaw_transfer::skip::SkipReason;
+use jackdaw_transfer::skip_log::SkipLog;
+use jackdaw_transfer::source::{ChunkSource, Input};
+use jackdaw_transfer::stop::Stop;
 
 /// Most parse threads; the write stage is the bottleneck long before.
 const PARSE_THREADS_MAX: usize = 8;
@@ -123,7 +123,9 @@ pub fn import<S: Sink>(job: Job, sink: &mut S, stop: &Stop) -> anyhow::Result<()
     );
     if matches!(outcome.end, End::Finished) {
         let waiting = Instant::now();
-        sink.finish(stop)?;
+        if sink.finish(stop)? == Readiness::Behind {
+            eprintln!("The index is still behind; queries wait for it, or say what is missing.");
+        }
         if waiting.elapsed() >= WAIT_SHOWN {
             say!("Indexes ready {} later.", duration(waiting.elapsed()));
         }
@@ -159,7 +161,12 @@ fn say_finished(marker: &Marker, name: &str) -> anyhow::Result<()> {
 }
 
 /// Turns the way an import ended into success, or a sentence about what to do.
-fn conclude(outcome: Outcome, name: &str, noun: &str, skips: &SkipLog) -> anyhow::Result<()> {
+fn conclude<E: std::error::Error + Send + Sync + 'static>(
+    outcome: Outcome<E>,
+    name: &str,
+    noun: &str,
+    skips: &SkipLog,
+) -> anyhow::Result<()> {
     let stored = format!("{} {noun}", count(outcome.marker.documents));
     match outcome.end {
         End::Finished => {
@@ -190,7 +197,7 @@ fn conclude(outcome: Outcome, name: &str, noun: &str, skips: &SkipLog) -> anyhow
              the file again and run the same command",
             count(file_position)
         ),
-        End::NotWritten(error) => Err(error.context(format!(
+        End::NotWritten(error) => Err(anyhow::Error::new(error).context(format!(
             "the import ended early, with {stored} imported; once the cause is gone the same \
              command goes on from there"
         ))),

@@ -3,16 +3,15 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use anyhow::Context;
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_client::{Batch, ClientError, DatabaseClient};
-use jackdaw_document::{ObjectWriter, write_document, write_object};
-
-use super::chunk::Skipped;
-use super::marker::Marker;
-use super::parse::{DocumentBatch, NewDocument};
-use super::sink::Sink;
-use super::skip::SkipReason;
+use jackdaw_document::{write_document, write_object};
+use jackdaw_transfer::chunk::Skipped;
+use jackdaw_transfer::marker::Marker;
+use jackdaw_transfer::parse::{DocumentBatch, NewDocument};
+use jackdaw_transfer::sink::Sink;
+use jackdaw_transfer::skip::SkipReason;
+use serde_json::value::RawValue;
 
 /// Collection of the markers.
 const MARKER_COLLECTION: &str = "@imports";
@@ -79,6 +78,21 @@ fn put_text(batch: &mut Batch, id: &str, text: &[u8]) {
     );
 }
 
+/// Why a database behind a server took no more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RemoteError {
+    /// The marker of an earlier import cannot be read; nothing was written.
+    #[error("cannot ask how far an earlier import came")]
+    Marker(#[source] ClientError),
+    /// The marker of an earlier import is not one; nothing was written.
+    #[error("the note of how far an earlier import came is damaged: use --again")]
+    DamagedMarker,
+    /// A batch is not stored, and none behind it is.
+    #[error("the server took no more documents")]
+    Batch(#[source] ClientError),
+}
+
 /// A database behind a server.
 #[derive(Debug)]
 pub struct RemoteSink {
@@ -106,7 +120,7 @@ impl RemoteSink {
         }
         let mut text = Vec::new();
         write_object(&mut text, |fields| {
-            marker_fields(&marker.without(self.left_out_count), fields);
+            marker.without(self.left_out_count).write_fields(fields);
             fields.object("@metadata", |metadata| {
                 metadata.string("@collection", MARKER_COLLECTION);
             });
@@ -148,21 +162,27 @@ impl RemoteSink {
 }
 
 impl Sink for RemoteSink {
+    type Error = RemoteError;
     type Batch = RemoteBatch;
 
     fn batch_maker(&self) -> fn() -> RemoteBatch {
         RemoteBatch::default
     }
 
-    fn marker(&mut self, name: &str) -> anyhow::Result<Option<Marker>> {
+    fn marker(&mut self, name: &str) -> Result<Option<Marker>, RemoteError> {
         let id = format!("{MARKER_PREFIX}{name}");
-        self.database
-            .load(&id)
-            .context("cannot ask how far an earlier import came")
+        let stored: Option<Box<RawValue>> = self.database.load(&id).map_err(RemoteError::Marker)?;
+        stored
+            .map(|json| Marker::from_json(json.get().as_bytes()).ok_or(RemoteError::DamagedMarker))
+            .transpose()
     }
 
-    fn write(&mut self, mut batch: RemoteBatch, name: &str, marker: &Marker) -> anyhow::Result<()> {
-        let explain = "the server took no more documents";
+    fn write(
+        &mut self,
+        mut batch: RemoteBatch,
+        name: &str,
+        marker: &Marker,
+    ) -> Result<(), RemoteError> {
         let mut look_ups = 0;
         loop {
             match self.send(&batch, name, marker) {
@@ -170,11 +190,11 @@ impl Sink for RemoteSink {
                 Err(ClientError::Refused { kind, .. })
                     if kind.ends_with(MISMATCH)
                         && look_ups < LOOK_UPS_MAX
-                        && self.leave_out(&mut batch).context(explain)? =>
+                        && self.leave_out(&mut batch).map_err(RemoteError::Batch)? =>
                 {
                     look_ups += 1;
                 }
-                Err(error) => return Err(error).context(explain),
+                Err(error) => return Err(RemoteError::Batch(error)),
             }
         }
     }
@@ -183,36 +203,8 @@ impl Sink for RemoteSink {
         std::mem::take(&mut self.left_out)
     }
 
-    fn flush(&mut self) -> anyhow::Result<()> {
+    fn flush(&mut self) -> Result<(), RemoteError> {
         // Each batch is durable when the server answers.
         Ok(())
-    }
-}
-
-fn marker_fields(marker: &Marker, fields: &mut ObjectWriter<'_>) {
-    let long = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    fields.long("Entries", long(marker.entries));
-    fields.long("Documents", long(marker.documents));
-    fields.long("Skipped", long(marker.skipped));
-    fields.long("Lost", long(marker.lost));
-    fields.bool("Finished", marker.finished);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_marker_is_read_back_as_it_was_written() {
-        let marker = Marker {
-            entries: 10,
-            documents: 8,
-            skipped: 2,
-            lost: 1,
-            finished: true,
-        };
-        let mut text = Vec::new();
-        write_object(&mut text, |fields| marker_fields(&marker, fields));
-        assert_eq!(serde_json::from_slice::<Marker>(&text).unwrap(), marker);
     }
 }

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use super::counters::Counts;
-use super::skip_log::SkipLog;
 use crate::output::numbers::{bytes, count, duration, per_second};
 use crate::output::table::{Align, Table, printable};
+use jackdaw_transfer::counters::Counts;
+use jackdaw_transfer::skip_log::SkipLog;
 
 /// The summary as text of several lines.
 #[must_use]
@@ -50,9 +50,9 @@ pub fn summary(counts: Counts, skips: &SkipLog, time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chunk::Skipped;
-    use super::super::skip::SkipReason;
     use super::*;
+    use jackdaw_transfer::chunk::Skipped;
+    use jackdaw_transfer::skip::SkipReason;
 
     #[test]
     fn the_summary_tells_stages_skips_and_time() {

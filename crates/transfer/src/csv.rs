@@ -12,11 +12,11 @@ use std::sync::Arc;
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 use jackdaw_document::Builder;
 
-use super::dialect::Dialect;
-use super::json::{id_from_text, numbered_id};
-use super::parse::{DocumentBatch, EntryParser, NewDocument, built, check_id};
-use super::skip::SkipReason;
-use super::text::decode_append;
+use crate::dialect::Dialect;
+use crate::json::{id_from_text, numbered_id};
+use crate::parse::{DocumentBatch, EntryParser, NewDocument, built, check_id};
+use crate::skip::SkipReason;
+use crate::text::decode_append;
 
 /// Most fields of a record.
 pub const FIELD_COUNT_MAX: usize = 4096;
@@ -259,8 +259,8 @@ fn number_text(field: &[u8]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse::parse_one;
     use super::*;
+    use crate::parse::parse_one;
 
     fn parse(header: &str, record: &[u8]) -> String {
         let header = Arc::new(

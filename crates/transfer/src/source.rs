@@ -15,9 +15,9 @@ use std::sync::atomic::AtomicU64;
 
 use jackdaw_base::hash::xxh3_64;
 
-use super::archive::{ByteSource, SourceError, TarItem, TarReader, looks_like_tar, open_stream};
-use super::chunk::{Chunk, Filled, Skipped};
-use super::skip::SkipReason;
+use crate::archive::{ByteSource, SourceError, TarItem, TarReader, looks_like_tar, open_stream};
+use crate::chunk::{Chunk, Filled, Skipped};
+use crate::skip::SkipReason;
 
 /// Longest entry of an archive. Albums have about 1 kB; this leaves room for anything real.
 pub const ENTRY_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -185,13 +185,13 @@ enum Content {
 }
 
 /// A stream with the bytes that were looked at put back.
-pub(super) struct Prefixed {
+pub(crate) struct Prefixed {
     head: Cursor<Vec<u8>>,
     rest: Box<dyn ByteSource>,
 }
 
 impl Prefixed {
-    pub(super) fn new(head: Vec<u8>, rest: Box<dyn ByteSource>) -> Self {
+    pub(crate) fn new(head: Vec<u8>, rest: Box<dyn ByteSource>) -> Self {
         let head = Cursor::new(head);
         Self { head, rest }
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::source::Total;
+use crate::source::Total;
 
 /// One counter per stage.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 
 use std::io::Write;
 
-use super::super::archive::{append_end, append_file};
 use super::*;
+use crate::archive::{append_end, append_file};
 
 /// A directory of its own for a test, removed at its end.
 struct TestDirectory(PathBuf);

@@ -7,12 +7,12 @@
 //! - At most [`LINE_BYTES_MAX`] and one read are buffered: an entry beyond that is passed over.
 //! - An unclosed quote costs its line alone: the lines behind it are entries of their own.
 
-use super::archive::{ByteSource, SourceError};
-use super::chunk::{Chunk, Filled, Skipped};
-use super::dialect::Dialect;
-use super::encoding::as_utf8;
-use super::skip::SkipReason;
-use super::source::ChunkSource;
+use crate::archive::{ByteSource, SourceError};
+use crate::chunk::{Chunk, Filled, Skipped};
+use crate::dialect::Dialect;
+use crate::encoding::as_utf8;
+use crate::skip::SkipReason;
+use crate::source::ChunkSource;
 
 /// Bytes taken from the source at a time.
 const READ_BYTES: usize = 256 * 1024;
@@ -348,8 +348,8 @@ impl<S: Splitter> ChunkSource for LineSource<S> {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::archive::open_stream;
     use super::*;
+    use crate::archive::open_stream;
 
     fn list<S: Splitter>(splitter: S, text: &[u8]) -> Vec<String> {
         let stream = open_stream(

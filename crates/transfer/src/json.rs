@@ -7,8 +7,8 @@ use jackdaw_base::time::UnixTicks;
 use jackdaw_database::DueKind;
 use jackdaw_document::{Builder, Document, Limits, Parser, Value};
 
-use super::parse::{DocumentBatch, EntryParser, NewDocument, check_id, id_prefix};
-use super::skip::SkipReason;
+use crate::parse::{DocumentBatch, EntryParser, NewDocument, check_id, id_prefix};
+use crate::skip::SkipReason;
 
 /// Metadata that the server makes itself; an import does not bring it along.
 const SERVER_METADATA: [&str; 5] = [
@@ -128,7 +128,7 @@ fn check_metadata(metadata: Value<'_>) -> Result<(), SkipReason> {
 }
 
 /// The id that a field gives: whole when it has a slash, else behind the collection's name.
-pub(super) fn id_of(value: Option<Value<'_>>, collection: &str) -> Option<String> {
+pub(crate) fn id_of(value: Option<Value<'_>>, collection: &str) -> Option<String> {
     match value? {
         Value::String(text) => Some(id_from_text(text, collection)),
         Value::Long(number) => Some(format!("{}{number}", id_prefix(collection))),
@@ -137,7 +137,7 @@ pub(super) fn id_of(value: Option<Value<'_>>, collection: &str) -> Option<String
 }
 
 /// See [`id_of`].
-pub(super) fn id_from_text(text: &str, collection: &str) -> String {
+pub(crate) fn id_from_text(text: &str, collection: &str) -> String {
     if text.contains('/') || text.is_empty() {
         text.to_owned()
     } else {
@@ -146,7 +146,7 @@ pub(super) fn id_from_text(text: &str, collection: &str) -> String {
 }
 
 /// The id of a document that has none: its place in the file, so that a second run gives it again.
-pub(super) fn numbered_id(collection: &str, name: &str) -> String {
+pub(crate) fn numbered_id(collection: &str, name: &str) -> String {
     let number = name.rsplit(' ').next().unwrap_or_default();
     format!("{}{number:0>10}", id_prefix(collection))
 }
@@ -181,8 +181,8 @@ fn keep_metadata<'b>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse::parse_one;
     use super::*;
+    use crate::parse::parse_one;
 
     fn parse(collection: Option<&str>, id_field: Option<&str>, line: &str) -> String {
         parse_one(

@@ -1,12 +1,24 @@
 //! Where the documents of an import go.
 
-use super::chunk::Skipped;
-use super::marker::Marker;
-use super::parse::DocumentBatch;
-use super::stop::Stop;
+use crate::chunk::Skipped;
+use crate::marker::Marker;
+use crate::parse::DocumentBatch;
+use crate::stop::Stop;
+
+/// Whether the indexes that an import promised have all of its documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// They have.
+    Ready,
+    /// They are still catching up; queries wait for them, or report that they are stale.
+    Behind,
+}
 
 /// A database that takes documents: opened in this process, or behind a server.
 pub trait Sink {
+    /// Why the database took no more.
+    type Error: std::error::Error + Send + Sync + 'static;
+
     /// The form in which parse threads make documents ready for it.
     type Batch: DocumentBatch;
 
@@ -17,22 +29,23 @@ pub trait Sink {
     ///
     /// # Errors
     /// When the database cannot be asked.
-    fn marker(&mut self, name: &str) -> anyhow::Result<Option<Marker>>;
+    fn marker(&mut self, name: &str) -> Result<Option<Marker>, Self::Error>;
 
     /// Called before the first batch.
     ///
     /// # Errors
     /// When the database cannot be made ready.
-    fn begin(&mut self) -> anyhow::Result<()> {
+    fn begin(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
 
-    /// Called after the last batch, when everything is durable. Ends early when a stop is asked.
+    /// Called after the last batch, when everything is durable. Ends early when a stop is
+    /// requested.
     ///
     /// # Errors
-    /// When what the import promised beside the documents is not there.
-    fn finish(&mut self, _stop: &Stop) -> anyhow::Result<()> {
-        Ok(())
+    /// When the indexes that the import promised cannot be made.
+    fn finish(&mut self, _stop: &Stop) -> Result<Readiness, Self::Error> {
+        Ok(Readiness::Ready)
     }
 
     /// Stores the documents and the marker, all or nothing, behind everything given before. May
@@ -41,7 +54,8 @@ pub trait Sink {
     ///
     /// # Errors
     /// This batch or an earlier one is not stored, and none behind it is.
-    fn write(&mut self, batch: Self::Batch, name: &str, marker: &Marker) -> anyhow::Result<()>;
+    fn write(&mut self, batch: Self::Batch, name: &str, marker: &Marker)
+    -> Result<(), Self::Error>;
 
     /// Documents that the database left out, where all else of their batches is stored, and that
     /// were not returned before; complete after [`Sink::flush`].
@@ -53,5 +67,5 @@ pub trait Sink {
     ///
     /// # Errors
     /// As [`Sink::write`].
-    fn flush(&mut self) -> anyhow::Result<()>;
+    fn flush(&mut self) -> Result<(), Self::Error>;
 }

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::chunk::Skipped;
+use crate::chunk::Skipped;
 
 /// Skips shown at the end.
 pub const SHOWN_MAX: usize = 10;
@@ -100,8 +100,8 @@ impl SkipLog {
 
 #[cfg(test)]
 mod tests {
-    use super::super::skip::SkipReason;
     use super::*;
+    use crate::skip::SkipReason;
 
     #[test]
     fn skips_are_counted_kept_and_written() {

@@ -3,8 +3,8 @@
 //! Called by the line source for the file formats that are text. UTF-8 passes unchanged, and so
 //! does everything else: which bytes are not UTF-8 matters only to the parsers.
 
-use super::archive::{ByteSource, SourceError};
-use super::source::Prefixed;
+use crate::archive::{ByteSource, SourceError};
+use crate::source::Prefixed;
 
 /// Bytes read from the inner stream at a time.
 const READ_BYTES: usize = 64 * 1024;
@@ -21,7 +21,7 @@ enum Encoding {
 ///
 /// # Errors
 /// Those of the first read; also UTF-32, which is not read.
-pub(super) fn as_utf8(mut stream: Box<dyn ByteSource>) -> Result<Box<dyn ByteSource>, SourceError> {
+pub(crate) fn as_utf8(mut stream: Box<dyn ByteSource>) -> Result<Box<dyn ByteSource>, SourceError> {
     let mut head = Vec::new();
     while head.len() < 4 {
         let before = head.len();

@@ -83,8 +83,9 @@ impl SkipReason {
 }
 
 impl SkipReason {
-    /// Its id is in another collection.
-    pub(super) fn other_collection(id: &str, from: &str, to: &str) -> SkipReason {
+    /// The id of the entry is in another collection.
+    #[must_use]
+    pub fn other_collection(id: &str, from: &str, to: &str) -> SkipReason {
         Self::OtherCollection {
             id: id.to_owned(),
             from: from.to_owned(),

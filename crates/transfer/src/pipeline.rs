@@ -14,17 +14,17 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
-use anyhow::{Context, bail};
+use jackdaw_io::SpawnError;
 
-use super::archive::SourceError;
-use super::chunk::{Chunk, Skipped};
-use super::counters::Counters;
-use super::marker::Marker;
-use super::parse::{DocumentBatch, EntryParser};
-use super::sink::Sink;
-use super::skip_log::SkipLog;
-use super::source::ChunkSource;
-use super::stop::Stop;
+use crate::archive::SourceError;
+use crate::chunk::{Chunk, Skipped};
+use crate::counters::Counters;
+use crate::marker::Marker;
+use crate::parse::{DocumentBatch, EntryParser};
+use crate::sink::Sink;
+use crate::skip_log::SkipLog;
+use crate::source::ChunkSource;
+use crate::stop::Stop;
 
 /// Chunks that wait before and behind each parse thread.
 const QUEUE_CHUNKS: usize = 4;
@@ -50,16 +50,16 @@ pub struct Plan<'p, S: Sink> {
 
 /// How an import ended; everything up to [`Outcome::marker`] is stored.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct Outcome<E> {
     /// How far it came.
     pub marker: Marker,
     /// Why it ended.
-    pub end: End,
+    pub end: End<E>,
 }
 
 /// Why an import ended.
 #[derive(Debug)]
-pub enum End {
+pub enum End<E> {
     /// The input is read to its end.
     Finished,
     /// The user asked to stop.
@@ -67,7 +67,19 @@ pub enum End {
     /// The input cannot be read on.
     Unreadable(SourceError),
     /// The database took no more.
-    NotWritten(anyhow::Error),
+    NotWritten(E),
+}
+
+/// Why an import did not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The system refused a thread; nothing was written.
+    #[error(transparent)]
+    Thread(#[from] SpawnError),
+    /// A thread of the import panicked. What its marker covers is stored.
+    #[error("a {0} thread of the import panicked; please report it")]
+    Panicked(&'static str),
 }
 
 /// What a parse thread made of a chunk; written as one transaction.
@@ -81,8 +93,8 @@ struct Parsed<B> {
 /// Runs an import to its end.
 ///
 /// # Errors
-/// Only when a thread cannot be started; every later trouble is an [`End`].
-pub fn run<S: Sink>(plan: Plan<'_, S>) -> anyhow::Result<Outcome> {
+/// When a thread cannot be started or panics; every other trouble is an [`End`].
+pub fn run<S: Sink>(plan: Plan<'_, S>) -> Result<Outcome<S::Error>, RunError> {
     let Plan {
         source,
         parsers,
@@ -136,10 +148,7 @@ pub fn run<S: Sink>(plan: Plan<'_, S>) -> anyhow::Result<Outcome> {
     writer.note_left_out(skips);
     // The threads end when nobody takes from them.
     drop(parsed);
-    let read = reader
-        .join()
-        .ok()
-        .context("a thread of the import panicked; please report it")?;
+    let read = reader.join().map_err(|_| RunError::Panicked("read"))?;
     let end = match (written, read) {
         (Err(error), _) => {
             // Some of what was given may be missing; the database knows how much.
@@ -160,7 +169,7 @@ pub fn run<S: Sink>(plan: Plan<'_, S>) -> anyhow::Result<Outcome> {
             }
         }
         (Ok(()), Ok(_)) if stop.is_asked() => End::Stopped,
-        (Ok(()), Ok(_)) => bail!("a parse thread of the import panicked; please report it"),
+        (Ok(()), Ok(_)) => return Err(RunError::Panicked("parse")),
     };
     Ok(Outcome {
         marker: writer.marker.without(writer.left_out),
@@ -273,7 +282,7 @@ impl<S: Sink> Writer<'_, S> {
         parsed: &[Receiver<Parsed<S::Batch>>],
         skips: &mut SkipLog,
         stop: &Stop,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), S::Error> {
         for turn in (0..parsed.len()).cycle() {
             let Ok(next) = parsed[turn].recv() else { break };
             let count = next.batch.document_count() as u64;
@@ -310,7 +319,7 @@ impl<S: Sink> Writer<'_, S> {
     }
 
     /// Records that nothing is left.
-    fn finish(&mut self) -> anyhow::Result<()> {
+    fn finish(&mut self) -> Result<(), S::Error> {
         self.marker.finished = true;
         let nothing = (self.sink.batch_maker())();
         self.sink.write(nothing, self.name, &self.marker)?;

@@ -4,9 +4,9 @@
 
 use jackdaw_document::Builder;
 
-use super::parse::{DocumentBatch, EntryParser, NewDocument, built, check_id};
-use super::skip::SkipReason;
-use super::xmcd::{Album, XmcdParser};
+use crate::parse::{DocumentBatch, EntryParser, NewDocument, built, check_id};
+use crate::skip::SkipReason;
+use crate::xmcd::{Album, XmcdParser};
 
 /// Makes an album's document:
 /// `{DiscIds, Artist, Title, Year, Genre, Category, Tracks, LengthInSeconds}`, without the fields
@@ -102,8 +102,8 @@ fn build(builder: &mut Builder, album: &Album<'_>, category: Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parse::parse_one;
     use super::*;
+    use crate::parse::parse_one;
 
     fn parse(name: &str, content: &[u8]) -> String {
         parse_one(&mut AlbumParser::new("Discs"), name, content)

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::skip::SkipReason;
+use crate::skip::SkipReason;
 
 /// A chunk is full at this many bytes or entries, whichever comes first. It becomes one
 /// transaction: larger ones gain little and make a stop wait.

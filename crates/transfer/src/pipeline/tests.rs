@@ -2,13 +2,14 @@
 //! marker, and going on from there gives the same as one uninterrupted run.
 
 use std::collections::BTreeMap;
+use std::io::Cursor;
 
-use super::super::albums::AlbumParser;
-use super::super::parse::ListBatch;
-use super::super::skip::SkipReason;
-use super::super::source::{Input, Total};
 use super::*;
-use crate::demo::DemoArchive;
+use crate::albums::AlbumParser;
+use crate::parse::ListBatch;
+use crate::skip::SkipReason;
+use crate::source::{Input, Total};
+use crate::testing::album_archive;
 
 /// Enough for three chunks.
 const ALBUMS: u64 = 4_000;
@@ -23,20 +24,26 @@ struct Memory {
     stop_at: Option<(usize, Stop)>,
 }
 
+/// The error of a database that fails.
+#[derive(Debug, thiserror::Error)]
+#[error("the disk is full")]
+struct Full;
+
 impl Sink for Memory {
+    type Error = Full;
     type Batch = ListBatch;
 
     fn batch_maker(&self) -> fn() -> ListBatch {
         ListBatch::default
     }
 
-    fn marker(&mut self, name: &str) -> anyhow::Result<Option<Marker>> {
+    fn marker(&mut self, name: &str) -> Result<Option<Marker>, Full> {
         Ok(self.markers.get(name).cloned())
     }
 
-    fn write(&mut self, batch: ListBatch, name: &str, marker: &Marker) -> anyhow::Result<()> {
+    fn write(&mut self, batch: ListBatch, name: &str, marker: &Marker) -> Result<(), Full> {
         if self.fail_at == Some(self.write_count) {
-            bail!("the disk is full");
+            return Err(Full);
         }
         if let Some((_, stop)) = self
             .stop_at
@@ -51,13 +58,13 @@ impl Sink for Memory {
         Ok(())
     }
 
-    fn flush(&mut self) -> anyhow::Result<()> {
+    fn flush(&mut self) -> Result<(), Full> {
         Ok(())
     }
 }
 
-fn import(bytes: Vec<u8>, sink: &mut Memory, stop: &Stop) -> (Outcome, SkipLog) {
-    let reader = Box::new(std::io::Cursor::new(bytes));
+fn import(bytes: Vec<u8>, sink: &mut Memory, stop: &Stop) -> (Outcome<Full>, SkipLog) {
+    let reader = Box::new(Cursor::new(bytes));
     let input = Input::from_reader("demo", 1, Total::Unknown, reader);
     let counters = Counters::new(Arc::clone(&input.position), input.total);
     let source = Box::new(input.into_entries(2).unwrap());
@@ -84,9 +91,7 @@ fn import(bytes: Vec<u8>, sink: &mut Memory, stop: &Stop) -> (Outcome, SkipLog) 
 }
 
 fn archive() -> Vec<u8> {
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut DemoArchive::new(1, ALBUMS), &mut bytes).unwrap();
-    bytes
+    album_archive(ALBUMS)
 }
 
 fn whole(bytes: Vec<u8>) -> Memory {
@@ -186,7 +191,12 @@ impl EntryParser for Broken {
 
 #[test]
 fn a_parser_that_panics_is_an_error_and_never_a_finished_import() {
-    let input = Input::from_reader("demo", 1, Total::Unknown, Box::new(DemoArchive::new(1, 10)));
+    let input = Input::from_reader(
+        "demo",
+        1,
+        Total::Unknown,
+        Box::new(Cursor::new(album_archive(10))),
+    );
     let counters = Counters::new(Arc::clone(&input.position), input.total);
     let mut sink = Memory::default();
     let result = run(Plan {

@@ -2,7 +2,7 @@
 
 use jackdaw_document::{Builder, Document, DocumentBuf};
 
-use super::skip::SkipReason;
+use crate::skip::SkipReason;
 
 /// Longest document id of the protocol's servers, in bytes.
 pub const ID_BYTES_MAX: usize = 512;
@@ -114,7 +114,7 @@ pub fn check_id(id: &str) -> Result<(), SkipReason> {
 ///
 /// # Errors
 /// Why it is none.
-pub(super) fn built(builder: &mut Builder) -> Result<Document<'_>, SkipReason> {
+pub(crate) fn built(builder: &mut Builder) -> Result<Document<'_>, SkipReason> {
     let document = builder.finish_borrowed();
     document.map_err(|error| SkipReason::Malformed {
         what: format!("it makes no document: {error}"),
@@ -124,7 +124,7 @@ pub(super) fn built(builder: &mut Builder) -> Result<Document<'_>, SkipReason> {
 /// A batch for tests: what was put, one line a document.
 #[cfg(test)]
 #[derive(Clone, Debug, Default)]
-pub(super) struct ListBatch(pub(super) Vec<(String, String)>);
+pub(crate) struct ListBatch(pub(crate) Vec<(String, String)>);
 
 #[cfg(test)]
 impl DocumentBatch for ListBatch {
@@ -147,7 +147,7 @@ impl DocumentBatch for ListBatch {
 
 /// What a parser makes of one entry: `id body collection metadata`, or the kind of its skip.
 #[cfg(test)]
-pub(super) fn parse_one(parser: &mut dyn EntryParser, name: &str, content: &[u8]) -> String {
+pub(crate) fn parse_one(parser: &mut dyn EntryParser, name: &str, content: &[u8]) -> String {
     let mut batch = ListBatch::default();
     match parser.parse(name, content, &mut batch) {
         Ok(()) => format!("{} {}", batch.0[0].0, batch.0[0].1),

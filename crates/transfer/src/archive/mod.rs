@@ -24,7 +24,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Why bytes could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SourceError {
     /// Bytes are missing here; the next read continues behind them.
     #[error("{what} at byte {file_position}")]

@@ -4,15 +4,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use jackdaw_database::{Database, Importer, Prepared, QueryRequest, RowBuffer};
+use jackdaw_database::{
+    Database, Importer, Prepared, QueryError, QueryRequest, ReadError, RowBuffer, WriteError,
+};
 
-use super::chunk::Skipped;
-use super::marker::Marker;
-use super::parse::{DocumentBatch, NewDocument};
-use super::sink::Sink;
-use super::skip::SkipReason;
-use super::stop::Stop;
+use crate::chunk::Skipped;
+use crate::marker::Marker;
+use crate::parse::{DocumentBatch, NewDocument};
+use crate::sink::{Readiness, Sink};
+use crate::skip::SkipReason;
+use crate::stop::Stop;
 
 /// Documents ready for the writer, in the order of the input.
 #[derive(Debug)]
@@ -55,6 +56,24 @@ const INDEX_WAIT: Duration = Duration::from_secs(600);
 /// Between two looks at whether a stop is asked.
 const STOP_LOOKED_FOR: Duration = Duration::from_millis(100);
 
+/// Why a database of this process took no more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocalError {
+    /// The marker of an earlier import cannot be read; nothing was written.
+    #[error("cannot read how far an earlier import came")]
+    Marker(#[source] ReadError),
+    /// The marker of an earlier import is not one; nothing was written.
+    #[error("the note of how far an earlier import came is damaged: use --again")]
+    DamagedMarker,
+    /// The index cannot be made; nothing was written.
+    #[error("cannot make the index of the imported documents")]
+    Index(#[source] QueryError),
+    /// A batch is not stored, and none behind it is.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
 /// A database of this process.
 pub struct LocalSink {
     database: Arc<Database>,
@@ -86,13 +105,14 @@ impl LocalSink {
 }
 
 impl Sink for LocalSink {
+    type Error = LocalError;
     type Batch = LocalBatch;
 
     fn batch_maker(&self) -> fn() -> LocalBatch {
         LocalBatch::default
     }
 
-    fn begin(&mut self) -> anyhow::Result<()> {
+    fn begin(&mut self) -> Result<(), LocalError> {
         let Some(text) = &self.query else {
             return Ok(());
         };
@@ -103,42 +123,34 @@ impl Sink for LocalSink {
         };
         self.database
             .query(&request, &mut RowBuffer::default())
-            .context("cannot make the index of the imported documents")?;
-        Ok(())
+            .map(|_| ())
+            .map_err(LocalError::Index)
     }
 
-    fn finish(&mut self, stop: &Stop) -> anyhow::Result<()> {
+    fn finish(&mut self, stop: &Stop) -> Result<Readiness, LocalError> {
         if self.query.is_none() {
-            return Ok(());
+            return Ok(Readiness::Ready);
         }
         let started = Instant::now();
         while !self.database.wait_for_indexes(STOP_LOOKED_FOR) {
             if stop.is_asked() || started.elapsed() > INDEX_WAIT {
-                eprintln!(
-                    "The index is still behind; queries wait for it, or say what is missing."
-                );
-                break;
+                return Ok(Readiness::Behind);
             }
         }
-        Ok(())
+        Ok(Readiness::Ready)
     }
 
-    fn marker(&mut self, name: &str) -> anyhow::Result<Option<Marker>> {
-        let explain = || "cannot read how far an earlier import came";
-        let snapshot = self.database.read().with_context(explain)?;
-        let Some(bytes) = snapshot.progress_marker(name).with_context(explain)? else {
-            return Ok(None);
-        };
-        serde_json::from_slice(&bytes)
-            .map(Some)
-            .with_context(explain)
+    fn marker(&mut self, name: &str) -> Result<Option<Marker>, LocalError> {
+        let snapshot = self.database.read().map_err(LocalError::Marker)?;
+        let bytes = snapshot.progress_marker(name).map_err(LocalError::Marker)?;
+        bytes
+            .map(|bytes| Marker::from_json(&bytes).ok_or(LocalError::DamagedMarker))
+            .transpose()
     }
 
-    fn write(&mut self, batch: LocalBatch, name: &str, marker: &Marker) -> anyhow::Result<()> {
+    fn write(&mut self, batch: LocalBatch, name: &str, marker: &Marker) -> Result<(), LocalError> {
         let marker = marker.clone();
-        let bytes = move |left_out| {
-            serde_json::to_vec(&marker.without(left_out)).expect("numbers are written as JSON")
-        };
+        let bytes = move |left_out| marker.without(left_out).to_json();
         Ok(self.importer.write_counting(batch.0, Some((name, bytes)))?)
     }
 
@@ -151,7 +163,7 @@ impl Sink for LocalSink {
         skipped.collect()
     }
 
-    fn flush(&mut self) -> anyhow::Result<()> {
+    fn flush(&mut self) -> Result<(), LocalError> {
         self.importer.flush()?;
         Ok(())
     }

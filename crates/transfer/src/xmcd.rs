@@ -24,8 +24,8 @@
 
 use std::ops::Range;
 
-use super::skip::SkipReason;
-use super::text::decode_append;
+use crate::skip::SkipReason;
+use crate::text::decode_append;
 
 /// Longest value kept, in bytes. The protocol's lines are 256 characters; continued values of real
 /// archives stay below 8 KiB.
