@@ -6,20 +6,12 @@
 
 use std::io::Write;
 
-use jackdaw_base::hash::xxh3_64_parts;
+use jackdaw_base::hash::xxh3_64;
 use jackdaw_database::{DocumentRow, PrefixQuery, ReadError, Snapshot};
 use jackdaw_document::{Document, Object, write_document};
 
-/// Metadata that the database makes itself; an import makes it anew.
-const OWN_METADATA: [&str; 7] = [
-    "@id",
-    "@collection",
-    "@change-vector",
-    "@last-modified",
-    "@etag",
-    "@index-score",
-    "@projection",
-];
+use crate::parse::OWN_METADATA;
+
 /// Why an export ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -39,7 +31,8 @@ pub struct Totals {
     pub documents: u64,
     /// Bytes written.
     pub len_bytes: u64,
-    /// Sum of the hashes of all documents, so that their order does not matter.
+    /// Sum of the hashes of all lines: ids, collections, metadata and contents, whatever the
+    /// order.
     pub hash: u64,
     /// What could not be read, when that is left out.
     pub damage: Option<Damage>,
@@ -68,7 +61,6 @@ impl Totals {
 #[derive(Debug)]
 pub struct ExportWriter<W> {
     out: W,
-    body: Vec<u8>,
     line: Vec<u8>,
     total: Totals,
 }
@@ -79,7 +71,6 @@ impl<W: Write> ExportWriter<W> {
     pub fn new(out: W) -> Self {
         Self {
             out,
-            body: Vec::new(),
             line: Vec::new(),
             total: Totals::default(),
         }
@@ -126,9 +117,6 @@ impl<W: Write> ExportWriter<W> {
         metadata: Option<Document<'_>>,
         body: Document<'_>,
     ) -> std::io::Result<()> {
-        self.body.clear();
-        body.root().write_json(&mut self.body);
-        let hash = xxh3_64_parts(&[id.as_bytes(), b"\0", &self.body], 0);
         self.line.clear();
         write_document(body.root(), &mut self.line, |out| {
             out.string("@id", id);
@@ -144,7 +132,7 @@ impl<W: Write> ExportWriter<W> {
         self.out.write_all(&self.line)?;
         self.total.documents += 1;
         self.total.len_bytes += self.line.len() as u64;
-        self.total.hash = self.total.hash.wrapping_add(hash);
+        self.total.hash = self.total.hash.wrapping_add(xxh3_64(&self.line, 0));
         Ok(())
     }
 

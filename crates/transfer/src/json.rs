@@ -1,23 +1,18 @@
-//! NDJSON: one JSON document a line.
+//! JSON values to documents.
 //!
-//! Called by the parse threads of `import ndjson`. Reads what `jackdaw export` writes, and what
+//! Called by the parse threads of an import. Reads what `jackdaw export` writes, and what
 //! other programs write without metadata.
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_database::DueKind;
 use jackdaw_document::{Builder, Document, Limits, Parser, Value};
 
-use crate::parse::{DocumentBatch, EntryParser, NewDocument, check_id, id_prefix};
+use crate::lines::LINE_BYTES_MAX;
+use crate::parse::{DocumentBatch, EntryParser, NewDocument, OWN_METADATA, check_id, id_prefix};
 use crate::skip::SkipReason;
 
-/// Metadata that the server makes itself; an import does not bring it along.
-const SERVER_METADATA: [&str; 5] = [
-    "@id",
-    "@collection",
-    "@change-vector",
-    "@last-modified",
-    "@etag",
-];
+/// Bytes of JSON that a database accepts for one document.
+const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 /// Characters shown of a date that is none.
 const DATE_SHOWN_CHARS: usize = 100;
 /// Fields that hold the id when no other is named.
@@ -29,6 +24,8 @@ pub struct JsonParser {
     builder: Builder,
     collection: Option<String>,
     id_field: Option<String>,
+    /// Documents before this file, for ids by number.
+    number_offset: u64,
 }
 
 impl JsonParser {
@@ -37,10 +34,23 @@ impl JsonParser {
     #[must_use]
     pub fn new(collection: Option<&str>, id_field: Option<&str>) -> Self {
         Self {
-            json: Parser::new(Limits::default()),
+            json: Parser::new(Limits {
+                len_bytes_max: usize::try_from(LINE_BYTES_MAX).unwrap_or(usize::MAX),
+                ..Limits::default()
+            }),
             builder: Builder::new(),
             collection: collection.map(str::to_owned),
             id_field: id_field.map(str::to_owned),
+            number_offset: 0,
+        }
+    }
+
+    /// The same, with ids by number that follow `offset` documents of other files.
+    #[must_use]
+    pub fn numbered_from(self, offset: u64) -> Self {
+        Self {
+            number_offset: offset,
+            ..self
         }
     }
 }
@@ -80,7 +90,8 @@ impl EntryParser for JsonParser {
             (None, Some(id)) => id.to_owned(),
             (None, None) => {
                 let usual = USUAL_ID_FIELDS.iter().find_map(|name| body.get(name));
-                id_of(usual, collection).unwrap_or_else(|| numbered_id(collection, name))
+                id_of(usual, collection)
+                    .unwrap_or_else(|| numbered_id(collection, name, self.number_offset))
             }
             (Some(field), _) => {
                 id_of(body.get(field), collection).ok_or_else(|| SkipReason::BadId {
@@ -89,6 +100,9 @@ impl EntryParser for JsonParser {
             }
         };
         check_id(&id)?;
+        if content.len() > DOCUMENT_BYTES_MAX {
+            check_len(body)?;
+        }
         let metadata = match metadata {
             None => None,
             Some(metadata) => keep_metadata(&mut self.builder, metadata)?,
@@ -102,8 +116,21 @@ impl EntryParser for JsonParser {
     }
 }
 
+/// Refuses a document that is too long for the database without the metadata that an export adds.
+fn check_len(body: Value<'_>) -> Result<(), SkipReason> {
+    let mut text = Vec::new();
+    body.write_json(&mut text);
+    if text.len() <= DOCUMENT_BYTES_MAX {
+        return Ok(());
+    }
+    Err(SkipReason::TooLong {
+        len_bytes: text.len() as u64,
+        limit: DOCUMENT_BYTES_MAX as u64,
+    })
+}
+
 /// Refuses what the database would refuse together with every document of its batch.
-fn check_metadata(metadata: Value<'_>) -> Result<(), SkipReason> {
+pub(crate) fn check_metadata(metadata: Value<'_>) -> Result<(), SkipReason> {
     let malformed = |what: String| Err(SkipReason::Malformed { what });
     for name in ["@id", "@collection"] {
         if !matches!(
@@ -145,10 +172,18 @@ pub(crate) fn id_from_text(text: &str, collection: &str) -> String {
     }
 }
 
-/// The id of a document that has none: its place in the file, so that a second run gives it again.
-pub(crate) fn numbered_id(collection: &str, name: &str) -> String {
-    let number = name.rsplit(' ').next().unwrap_or_default();
-    format!("{}{number:0>10}", id_prefix(collection))
+/// The id of a document that has none: its place in the file (`line 7`, or `line 7, value 2`),
+/// `offset` added, so that a second run makes it again.
+pub(crate) fn numbered_id(collection: &str, name: &str, offset: u64) -> String {
+    let mut numbers = name
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|part| part.parse::<u64>().ok());
+    let line = numbers.next().unwrap_or(0) + offset;
+    let prefix = id_prefix(collection);
+    match numbers.next() {
+        None => format!("{prefix}{line:0>10}"),
+        Some(value) => format!("{prefix}{line:0>10}-{value}"),
+    }
 }
 
 /// What of the metadata is the user's; `None` when nothing is.
@@ -157,7 +192,7 @@ fn keep_metadata<'b>(
     metadata: Value<'_>,
 ) -> Result<Option<Document<'b>>, SkipReason> {
     let fields = metadata.as_object();
-    let is_kept = |name: &str| !SERVER_METADATA.contains(&name);
+    let is_kept = |name: &str| !OWN_METADATA.contains(&name);
     let mut kept = fields
         .iter()
         .flat_map(|fields| fields.iter())
@@ -219,6 +254,12 @@ mod tests {
         check(Some("sku"), r#"{"Id":"y"}"#, "unusable");
         check(Some("sku"), r#"{"sku":1.5}"#, "unusable");
         check(None, r#"{"Id":""}"#, "unusable");
+        let second = parse_one(
+            &mut JsonParser::new(Some("As"), None).numbered_from(100),
+            "line 7, value 2",
+            b"{}",
+        );
+        assert!(second.starts_with("as/0000000107-2 "), "{second}");
     }
 
     #[test]

@@ -8,8 +8,9 @@
 //! [`source::ChunkSource`] reads entries, [`parse::EntryParser`]s make documents of them, and a
 //! [`sink::Sink`] stores them with a [`marker::Marker`] of how far it came.
 //!
-//! - [`archive`], [`source`], [`lines`]: bytes to entries.
+//! - [`archive`], [`source`], [`lines`], [`values`]: bytes to entries.
 //! - [`albums`], [`json`], [`csv`]: entries to documents.
+//! - [`check`]: documents to nowhere, to measure and to look.
 //! - [`local`]: documents into a database of this process.
 //! - [`export`]: documents to NDJSON.
 
@@ -17,6 +18,8 @@
 
 pub mod albums;
 pub mod archive;
+mod buffered;
+pub mod check;
 pub mod chunk;
 pub mod counters;
 pub mod csv;
@@ -24,6 +27,7 @@ pub mod dialect;
 mod encoding;
 pub mod export;
 pub mod json;
+mod json_scan;
 pub mod lines;
 pub mod local;
 pub mod marker;
@@ -35,7 +39,9 @@ pub mod skip_log;
 pub mod source;
 pub mod stop;
 pub mod text;
+pub mod values;
 pub mod xmcd;
+mod zip_members;
 
 #[cfg(test)]
 mod testing;

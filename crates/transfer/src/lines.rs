@@ -8,17 +8,15 @@
 //! - An unclosed quote costs its line alone: the lines behind it are entries of their own.
 
 use crate::archive::{ByteSource, SourceError};
+use crate::buffered::Buffered;
 use crate::chunk::{Chunk, Filled, Skipped};
 use crate::dialect::Dialect;
-use crate::encoding::as_utf8;
 use crate::skip::SkipReason;
 use crate::source::ChunkSource;
 
-/// Bytes taken from the source at a time.
-const READ_BYTES: usize = 256 * 1024;
-/// Longest line or record: as much JSON as a database accepts for one document, and a line break.
-/// Longer ones are skipped, as the database would refuse them.
-pub const LINE_BYTES_MAX: u64 = (64 << 20) + 2;
+/// Longest line or record: as much JSON as a database accepts for one document, and room for the
+/// metadata that an export adds. Longer ones are skipped, as the database would refuse them.
+pub const LINE_BYTES_MAX: u64 = 65 << 20;
 
 /// Finds where entries end.
 pub trait Splitter: Send {
@@ -79,11 +77,15 @@ pub struct Records {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RecordState {
+    RecordStart,
     FieldStart,
     Unquoted,
     Quoted,
+    /// Behind an escape character inside quotes.
+    Escaped,
     /// Behind a quote inside quotes: either the end of them or half of a doubled quote.
     QuoteInQuoted,
+    Comment,
 }
 
 impl Records {
@@ -92,7 +94,7 @@ impl Records {
     pub fn new(dialect: Dialect) -> Self {
         Self {
             dialect,
-            state: RecordState::FieldStart,
+            state: RecordState::RecordStart,
             spans_lines: false,
         }
     }
@@ -100,23 +102,35 @@ impl Records {
 
 impl Splitter for Records {
     fn find_end(&mut self, bytes: &[u8]) -> Option<Found> {
-        use RecordState::{FieldStart, QuoteInQuoted, Quoted, Unquoted};
+        use RecordState::{
+            Comment, Escaped, FieldStart, QuoteInQuoted, Quoted, RecordStart, Unquoted,
+        };
         let Dialect {
             delimiter,
             line_break,
+            quote,
+            escape,
+            comment,
         } = self.dialect;
         for (position, &byte) in bytes.iter().enumerate() {
             self.state = match (self.state, byte) {
-                (Quoted, b'"') => QuoteInQuoted,
+                (Escaped, byte) => {
+                    self.spans_lines |= byte == line_break;
+                    Quoted
+                }
+                (Quoted, byte) if Some(byte) == escape && byte != quote => Escaped,
+                (Quoted, byte) if byte == quote => QuoteInQuoted,
                 (Quoted, byte) => {
                     self.spans_lines |= byte == line_break;
                     Quoted
                 }
-                (FieldStart | QuoteInQuoted, b'"') => Quoted,
+                (RecordStart, byte) if Some(byte) == comment => Comment,
+                (RecordStart | FieldStart | QuoteInQuoted, byte) if byte == quote => Quoted,
                 (_, byte) if byte == line_break => {
                     self.reset();
                     return Some(Found::End(position + 1));
                 }
+                (Comment, _) => Comment,
                 (_, byte) if byte == delimiter => FieldStart,
                 // The quote that seemed to close one of an earlier line opens a field.
                 (QuoteInQuoted, byte) if self.spans_lines && byte != b'\r' => {
@@ -129,7 +143,7 @@ impl Splitter for Records {
     }
 
     fn is_open(&self) -> bool {
-        self.state == RecordState::Quoted
+        matches!(self.state, RecordState::Quoted | RecordState::Escaped)
     }
 
     fn line_break(&self) -> u8 {
@@ -137,7 +151,7 @@ impl Splitter for Records {
     }
 
     fn reset(&mut self) {
-        self.state = RecordState::FieldStart;
+        self.state = RecordState::RecordStart;
         self.spans_lines = false;
     }
 }
@@ -150,47 +164,8 @@ pub struct LineSource<S> {
     searched: usize,
     /// Line breaks before the current entry.
     line: u64,
-}
-
-/// A stream and what was read from it ahead.
-struct Buffered {
-    stream: Box<dyn ByteSource>,
-    buffer: Vec<u8>,
-    /// Where the current entry begins in `buffer`.
-    start: usize,
-    ended: bool,
-    /// A gap behind the buffer, met before the first entry was asked for.
-    gap: Option<SourceError>,
-}
-
-impl Buffered {
-    fn read(&mut self) -> Result<(), SourceError> {
-        if let Some(gap) = self.gap.take() {
-            return Err(gap);
-        }
-        self.buffer.drain(..self.start);
-        self.start = 0;
-        let before = self.buffer.len();
-        self.buffer.resize(before + READ_BYTES, 0);
-        let read = self.stream.read(&mut self.buffer[before..]);
-        self.buffer.truncate(before + *read.as_ref().unwrap_or(&0));
-        self.ended = read? == 0;
-        Ok(())
-    }
-
-    /// Reads the beginning of the stream, by which its dialect is chosen.
-    fn read_beginning(&mut self) -> Result<(), SourceError> {
-        while self.buffer.len() < READ_BYTES && !self.ended {
-            match self.read() {
-                Err(gap @ SourceError::Gap { .. }) if !self.buffer.is_empty() => {
-                    self.gap = Some(gap);
-                    return Ok(());
-                }
-                other => other?,
-            }
-        }
-        Ok(())
-    }
+    /// An entry that was looked at, with its name.
+    put_back: Option<(String, Vec<u8>)>,
 }
 
 impl<S: Splitter> LineSource<S> {
@@ -203,24 +178,20 @@ impl<S: Splitter> LineSource<S> {
         stream: Box<dyn ByteSource>,
         choose: impl FnOnce(&[u8]) -> S,
     ) -> Result<Self, SourceError> {
-        let mut input = Buffered {
-            stream: as_utf8(stream)?,
-            buffer: Vec::new(),
-            start: 0,
-            ended: false,
-            gap: None,
-        };
-        input.read_beginning()?;
-        if input.buffer.starts_with(b"\xef\xbb\xbf") {
-            input.start = 3;
-        }
-        let splitter = choose(&input.buffer[input.start..]);
+        let input = Buffered::new(stream)?;
+        let splitter = choose(input.unread());
         Ok(Self {
             input,
             splitter,
             searched: 0,
             line: 0,
+            put_back: None,
         })
+    }
+
+    /// Makes an entry the next one once more.
+    pub(crate) fn put_back(&mut self, name: String, content: Vec<u8>) {
+        self.put_back = Some((name, content));
     }
 
     /// The next entry without its line break, appended to `out`.
@@ -228,6 +199,10 @@ impl<S: Splitter> LineSource<S> {
     /// # Errors
     /// Those of the stream.
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Filled, SourceError> {
+        if let Some((name, content)) = self.put_back.take() {
+            out.extend_from_slice(&content);
+            return Ok(Filled::Entry(name));
+        }
         loop {
             let name = format!("line {}", self.line + 1);
             let unseen = &self.input.buffer[self.input.start + self.searched..];
@@ -302,7 +277,7 @@ impl<S: Splitter> LineSource<S> {
     }
 
     /// Goes behind the next line break.
-    fn pass_line(&mut self) -> Result<(), SourceError> {
+    pub(crate) fn pass_line(&mut self) -> Result<(), SourceError> {
         loop {
             let line_break = self.input.buffer[self.input.start..]
                 .iter()
@@ -378,6 +353,9 @@ mod tests {
         Records::new(Dialect {
             delimiter,
             line_break,
+            quote: b'"',
+            escape: None,
+            comment: None,
         })
     }
 
@@ -425,6 +403,30 @@ mod tests {
         assert_eq!(
             list(commas(), b"a,\"b\r\nc\"\r\nd\r\n"),
             ["line 1: a,\"b\r\nc\"", "line 3: d"]
+        );
+    }
+
+    #[test]
+    fn quotes_escapes_and_comments_are_those_of_the_dialect() {
+        let records = |change: fn(&mut Dialect)| {
+            let mut dialect = commas().dialect;
+            change(&mut dialect);
+            Records::new(dialect)
+        };
+        assert_eq!(
+            list(records(|d| d.quote = b'\''), b"'a\nb',\"c\nd\n"),
+            ["line 1: 'a\nb',\"c", "line 3: d"]
+        );
+        assert_eq!(
+            list(
+                records(|d| d.escape = Some(b'\\')),
+                b"\"a\\\"\nb\\\\\",c\nd\n"
+            ),
+            ["line 1: \"a\\\"\nb\\\\\",c", "line 3: d"]
+        );
+        assert_eq!(
+            list(records(|d| d.comment = Some(b'#')), b"# it's \"\na,#\"\n"),
+            ["line 1: # it's \"", "line 2: a,#\""]
         );
     }
 

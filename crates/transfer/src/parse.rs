@@ -7,6 +7,24 @@ use crate::skip::SkipReason;
 /// Longest document id of the protocol's servers, in bytes.
 pub const ID_BYTES_MAX: usize = 512;
 
+/// Metadata that the database makes itself: an import leaves it out, and so does an export.
+pub const OWN_METADATA: [&str; 14] = [
+    "@id",
+    "@collection",
+    "@change-vector",
+    "@last-modified",
+    "@etag",
+    "@flags",
+    "@attachments",
+    "@counters",
+    "@timeseries",
+    "@index-score",
+    "@projection",
+    "@spatial",
+    "@suggestions",
+    "@explanations",
+];
+
 /// A document that is ready to be stored.
 #[derive(Clone, Copy, Debug)]
 pub struct NewDocument<'d> {

@@ -11,6 +11,8 @@ use std::fmt;
 pub enum SkipReason {
     /// Nothing but white space.
     Empty,
+    /// A comment.
+    Comment,
     /// Not an album: neither a disc id nor a title.
     NotXmcd,
     /// The entry is longer than the importer takes into memory.
@@ -69,6 +71,7 @@ impl SkipReason {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Empty => "empty",
+            Self::Comment => "comment",
             Self::NotXmcd => "not an album",
             Self::TooLong { .. } => "entry too long",
             Self::ValueTooLong { .. } => "value too long",
@@ -93,11 +96,11 @@ impl SkipReason {
         }
     }
 
-    /// Whether the entry held something that the database now lacks. Blank lines, empty files and
-    /// the notes that come with albums do not.
+    /// Whether the entry held something that the database now lacks. Blank lines, comments, empty
+    /// files and the notes that come with albums do not.
     #[must_use]
     pub fn is_loss(&self) -> bool {
-        !matches!(self, Self::Empty | Self::NotXmcd)
+        !matches!(self, Self::Empty | Self::Comment | Self::NotXmcd)
     }
 }
 
@@ -105,6 +108,7 @@ impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("it is empty"),
+            Self::Comment => f.write_str("it is a comment"),
             Self::NotXmcd => f.write_str("it has neither DISCID nor DTITLE, so it is not an album"),
             Self::TooLong { len_bytes, limit } => {
                 write!(f, "it has {len_bytes} bytes; at most {limit} are read")

@@ -21,6 +21,8 @@ pub struct SkipLog {
     first_loss: Option<Skipped>,
     file: Option<(PathBuf, BufWriter<File>)>,
     file_error: Option<std::io::Error>,
+    /// What stands before the names of entries.
+    input: Option<String>,
 }
 
 impl SkipLog {
@@ -42,8 +44,16 @@ impl SkipLog {
         })
     }
 
+    /// Puts the name of an input before the names of its entries from now on.
+    pub fn set_input(&mut self, name: &str) {
+        self.input = Some(name.to_owned());
+    }
+
     /// Takes one skip.
-    pub fn add(&mut self, skipped: Skipped) {
+    pub fn add(&mut self, mut skipped: Skipped) {
+        if let Some(input) = &self.input {
+            skipped.name = format!("{input}, {}", skipped.name);
+        }
         *self.by_kind.entry(skipped.reason.kind()).or_default() += 1;
         if let Some((_, file)) = &mut self.file
             && let Err(error) = writeln!(file, "{}\t{}", skipped.name, skipped.reason)

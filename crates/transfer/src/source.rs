@@ -8,23 +8,29 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{Cursor, Read};
+use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::UNIX_EPOCH;
 
-use jackdaw_base::hash::xxh3_64;
+use jackdaw_base::hash::{Xxh3, xxh3_64};
 
 use crate::archive::{ByteSource, SourceError, TarItem, TarReader, looks_like_tar, open_stream};
 use crate::chunk::{Chunk, Filled, Skipped};
 use crate::skip::SkipReason;
+use crate::zip_members;
 
 /// Longest entry of an archive. Albums have about 1 kB; this leaves room for anything real.
 pub const ENTRY_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Bytes looked at to tell a tar archive, and read at a time from single files.
 const PEEK_BYTES: usize = 512;
-/// Bytes of the beginning that identify an input.
-const IDENTITY_BYTES: u64 = 64 * 1024;
+/// Bytes read at a time to identify an input.
+const IDENTITY_BYTES: usize = 1024 * 1024;
+/// What names standard input.
+const STANDARD_INPUT: &str = "-";
+/// How a zip archive begins; an empty one with the third.
+const ZIP_MARKS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 
 /// The read stage's view of an input.
 pub trait ChunkSource: Send {
@@ -39,8 +45,9 @@ pub trait ChunkSource: Send {
 pub struct Input {
     /// As the user named it.
     pub name: String,
-    /// Tells this input from others when an import is resumed.
-    pub identity: u64,
+    /// Hash of the whole content, which tells this input from others when an import is resumed.
+    /// `None` when it cannot be read twice.
+    pub identity: Option<u64>,
     /// How much there is to read.
     pub total: Total,
     /// Bytes read so far, of the file as it is on disk.
@@ -65,48 +72,87 @@ enum Opened {
 }
 
 impl Input {
-    /// Opens a file or a directory.
+    /// Opens a file or a directory. A file is read once to identify it; of the files in a
+    /// directory, names, lengths and times of change count.
     ///
     /// # Errors
     /// The system's, when it cannot be opened or read.
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let name = path.display().to_string();
         let position = Arc::new(AtomicU64::new(0));
-        if fs::metadata(path)?.is_dir() {
-            let listing = fs::read_dir(path)?
-                .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
-                .collect::<std::io::Result<Vec<_>>>()?;
-            let identity = listing.iter().fold(0, |sum: u64, name| {
-                sum.wrapping_add(xxh3_64(name.as_bytes(), 0))
-            });
-            let opened = Opened::Directory(path.to_owned());
+        let metadata = fs::metadata(path)?;
+        if metadata.is_dir() {
+            let mut hash = Xxh3::new(0);
+            hash_directory(path, &mut hash)?;
             return Ok(Self {
                 name,
-                identity,
+                identity: Some(hash.finish()),
                 total: Total::Unknown,
                 position,
-                opened,
+                opened: Opened::Directory(path.to_owned()),
             });
         }
         let mut file = File::open(path)?;
-        let len_bytes = file.metadata()?.len();
-        let mut head = Vec::new();
-        file.by_ref().take(IDENTITY_BYTES).read_to_end(&mut head)?;
-        let identity = xxh3_64(&head, len_bytes);
-        // Pipes cannot be rewound: what was read goes before the rest.
-        let opened = Opened::File(Box::new(Cursor::new(head).chain(file)));
-        let total = if len_bytes == 0 {
-            Total::Unknown
-        } else {
-            Total::Bytes(len_bytes)
+        // Pipes cannot be rewound.
+        let identity = match metadata.is_file() {
+            true => Some(hash_file(&mut file)?),
+            false => None,
         };
         Ok(Self {
             name,
             identity,
-            total,
+            total: match metadata.len() {
+                0 => Total::Unknown,
+                len_bytes => Total::Bytes(len_bytes),
+            },
             position,
-            opened,
+            opened: Opened::File(Box::new(file)),
         })
+    }
+
+    /// Opens files for formats whose imports read one file after another: `-` is standard input,
+    /// and a zip archive stands for the files in it.
+    ///
+    /// # Errors
+    /// The first that cannot be opened, with its path.
+    pub fn open_each(paths: &[PathBuf]) -> Result<Vec<Self>, (PathBuf, std::io::Error)> {
+        let mut inputs = Vec::new();
+        for path in paths {
+            let opened = if path == Path::new(STANDARD_INPUT) {
+                Ok(vec![Self {
+                    name: "standard input".to_owned(),
+                    identity: None,
+                    total: Total::Unknown,
+                    position: Arc::default(),
+                    opened: Opened::File(Box::new(std::io::stdin())),
+                }])
+            } else {
+                Self::open(path).and_then(|input| input.with_members(path))
+            };
+            inputs.extend(opened.map_err(|error| (path.clone(), error))?);
+        }
+        Ok(inputs)
+    }
+
+    /// The files in it when it is a zip archive, else itself.
+    fn with_members(self, path: &Path) -> std::io::Result<Vec<Self>> {
+        let Some(identity) = self.identity.filter(|_| path.is_file()) else {
+            return Ok(vec![self]);
+        };
+        let mut head = Vec::new();
+        File::open(path)?.take(4).read_to_end(&mut head)?;
+        if !ZIP_MARKS.contains(&head.as_slice()) {
+            return Ok(vec![self]);
+        }
+        let members = zip_members::members(path)?.into_iter();
+        let inputs = members.map(|member| Self {
+            name: format!("{}/{}", self.name, member.name),
+            identity: Some(xxh3_64(member.name.as_bytes(), identity)),
+            total: Total::Bytes(member.packed_bytes),
+            position: Arc::default(),
+            opened: Opened::File(member.reader),
+        });
+        Ok(inputs.collect())
     }
 
     /// An input that is made while it is read. `identity` must tell its content.
@@ -119,7 +165,7 @@ impl Input {
         let opened = Opened::File(reader);
         Self {
             name: name.to_owned(),
-            identity,
+            identity: Some(identity),
             total,
             position: Arc::default(),
             opened,
@@ -167,6 +213,47 @@ impl Input {
         }
         Ok(source)
     }
+}
+
+/// Hashes a file from its beginning, and goes back there.
+fn hash_file(file: &mut File) -> std::io::Result<u64> {
+    let mut hash = Xxh3::new(0);
+    let mut buffer = vec![0; IDENTITY_BYTES];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(len) => hash.update(&buffer[..len]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    file.seek(SeekFrom::Start(0))?;
+    Ok(hash.finish())
+}
+
+/// Hashes names, lengths and times of change of all files below a directory.
+fn hash_directory(directory: &Path, hash: &mut Xxh3) -> std::io::Result<()> {
+    let mut waiting = vec![directory.to_owned()];
+    while let Some(directory) = waiting.pop() {
+        let mut entries = fs::read_dir(&directory)?.collect::<std::io::Result<Vec<_>>>()?;
+        entries.sort_unstable_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            hash.update(entry.file_name().as_encoded_bytes());
+            // What cannot be looked at is reported when it is read.
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            hash.update(&metadata.len().to_le_bytes());
+            if metadata.is_dir() {
+                waiting.push(entry.path());
+            } else if let Ok(changed) = metadata.modified()
+                && let Ok(changed) = changed.duration_since(UNIX_EPOCH)
+            {
+                hash.update(&changed.as_nanos().to_le_bytes());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The entries of an archive, a directory or a single file.

@@ -15,8 +15,10 @@ use super::query::{Answer, INDEX_WAIT, ask};
 use super::serve::{log_to_standard_error, serve, start};
 use super::target::{database_or_new, open_set};
 use crate::demo::{DemoArchive, Generator, TOUR_INDEX, TourStop, tour};
+use crate::import::allowance::Allowance;
 use crate::import::job::{Job, Stages, import};
 use crate::import::signals::stop_on_signals;
+use crate::import::summary::Purpose;
 use crate::output::numbers::{count, counted, duration};
 use crate::output::rows::{RowFormat, render};
 use crate::output::say::say;
@@ -70,8 +72,8 @@ pub(crate) fn run(arguments: &DemoArguments, disk: &Arc<dyn Vfs>) -> anyhow::Res
             data.path().display()
         );
         let stop = stop_on_signals()?;
-        let mut sink = LocalSink::new(Arc::clone(&database)).ready_for(TOUR_INDEX.to_owned());
-        let imported = import(job(arguments.albums), &mut sink, &stop);
+        let new_sink = || LocalSink::new(Arc::clone(&database)).ready_for(TOUR_INDEX.to_owned());
+        let imported = import(job(arguments.albums), new_sink, &stop);
         anyhow::ensure!(
             data.is_kept || !stop.is_asked(),
             "stopped; the data is removed again"
@@ -106,16 +108,18 @@ fn job(albums: u64) -> Job {
     Job {
         kind: "demo",
         noun: "albums",
-        input,
+        inputs: vec![input],
         settings: Vec::new(),
-        open: Box::new(|input, threads| {
+        open: Box::new(|input, threads, _| {
             Ok(Stages {
                 source: Box::new(input.into_entries(threads)?),
                 parser: Box::new(|| Box::new(AlbumParser::new("Albums"))),
             })
         }),
         skipped: None,
+        allowance: Allowance::default(),
         again: false,
+        purpose: Purpose::Import,
     }
 }
 

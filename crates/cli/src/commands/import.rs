@@ -1,28 +1,33 @@
 //! `jackdaw import`: files of other programs into a database.
 
-use std::path::{Path, PathBuf};
+mod csv_arguments;
+mod preview;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
 use jackdaw_io::Vfs;
 
-use super::target::{Location, Target, local_or_new, remote_or_new};
-use crate::import::job::{Job, Stages, import};
+use self::csv_arguments::CsvArguments;
+use super::target::{ImportTarget, Location, local_or_new, remote_or_new};
+use crate::import::allowance::Allowance;
+use crate::import::job::{Job, Open, Stages, import};
 use crate::import::remote::RemoteSink;
 use crate::import::signals::stop_on_signals;
+use crate::import::summary::Purpose;
 use jackdaw_transfer::albums::AlbumParser;
-use jackdaw_transfer::chunk::Filled;
-use jackdaw_transfer::csv::{CsvHeader, CsvParser};
-use jackdaw_transfer::dialect::{Dialect, line_break_of};
+use jackdaw_transfer::check::CheckSink;
+use jackdaw_transfer::csv::{CsvHeader, CsvOptions, CsvParser, open};
 use jackdaw_transfer::json::JsonParser;
-use jackdaw_transfer::lines::{LineSource, Lines, Records};
 use jackdaw_transfer::local::LocalSink;
 use jackdaw_transfer::source::Input;
+use jackdaw_transfer::values::JsonSource;
 
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub(crate) enum ImportArguments {
-    /// CD albums in xmcd form: an archive (tar, packed with gzip or bzip2 or not at all), a
+    /// CD albums in xmcd form: an archive (tar, packed with gzip, bzip2 or zstd or not at all), a
     /// directory, or one file.
     ///
     /// Albums go into the collection Albums under ids such as albums/rock/860a650b, so importing
@@ -36,13 +41,15 @@ pub(crate) enum ImportArguments {
         #[arg(long, value_name = "NAME", default_value = "Albums")]
         collection: String,
     },
-    /// JSON documents, one a line, packed with gzip or bzip2 or not at all.
+    /// JSON documents: one a line, one behind another, pretty-printed, or in an array; packed with
+    /// gzip, bzip2, zstd or zip or not at all.
     Ndjson {
-        /// The file.
-        file: PathBuf,
+        /// The files; - is standard input.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
         #[command(flatten)]
         common: Common,
-        /// The collection of lines whose @metadata name none.
+        /// The collection of documents whose @metadata name none.
         #[arg(long, value_name = "NAME")]
         collection: Option<String>,
         /// The field that holds the id; by default @metadata/@id, then Id, then id. A value
@@ -50,26 +57,19 @@ pub(crate) enum ImportArguments {
         #[arg(long, value_name = "FIELD")]
         id_field: Option<String>,
     },
-    /// Comma separated values, the first line naming the fields, packed with gzip or bzip2 or not
-    /// at all.
+    /// Comma separated values, the first line naming the fields, packed with gzip, bzip2, zstd or
+    /// zip or not at all.
     ///
-    /// Numbers become numbers, empty fields null, all else strings.
+    /// Numbers become numbers where their text means nothing else, empty fields null, all else
+    /// strings. --preview shows the first documents and stores nothing.
     Csv {
-        /// The file.
-        file: PathBuf,
+        /// The files; - is standard input.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
         #[command(flatten)]
         common: Common,
-        /// The collection.
-        #[arg(long, value_name = "NAME")]
-        collection: String,
-        /// The field that holds the id; by default one called Id in any letter case. Without one,
-        /// records are numbered. A value without a slash goes behind the name of the collection.
-        #[arg(long, value_name = "FIELD")]
-        id_field: Option<String>,
-        /// The character between fields; by default the one of , ; tab | that splits the first
-        /// line most, outside quotes.
-        #[arg(long, value_name = "CHARACTER", value_parser = parse_delimiter)]
-        delimiter: Option<u8>,
+        #[command(flatten)]
+        csv: Box<CsvArguments>,
     },
 }
 
@@ -77,34 +77,54 @@ pub(crate) enum ImportArguments {
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Common {
     #[command(flatten)]
-    target: Target,
+    target: ImportTarget,
     /// Write every entry that is left out, with the reason, to this file.
     #[arg(long, value_name = "FILE")]
     skipped: Option<PathBuf>,
+    /// Succeed although entries are left out: at most this many, or a share such as 0.5%.
+    #[arg(long, value_name = "N", default_value = "0")]
+    allow_skipped: Allowance,
     /// Import a file again that was imported to its end.
     #[arg(long)]
     again: bool,
+    /// Read and parse everything, store nothing, and show rates and what would be left out.
+    #[arg(long, conflicts_with = "preview")]
+    check: bool,
+    /// Show how the first entries are read, and store nothing.
+    #[arg(long)]
+    preview: bool,
 }
 
-/// Imports a file.
+/// Imports files.
 pub(crate) fn run(arguments: ImportArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
     let query = ready_query(&arguments);
-    let (job, target) = job(arguments)?;
+    let format = Format::of(arguments)?;
+    if format.common.preview {
+        return format.preview();
+    }
+    let (job, common) = format.job();
     let stop = stop_on_signals()?;
-    let name = &target.database;
-    match target.location() {
-        Location::Server(server) => import(
-            job,
-            &mut RemoteSink::new(remote_or_new(server, name)?),
-            &stop,
-        ),
+    let Some((name, place)) = common.target.place() else {
+        return import(job, || CheckSink, &stop);
+    };
+    if common.check {
+        return import(job, || CheckSink, &stop);
+    }
+    match place {
+        Location::Server(server) => {
+            let database = remote_or_new(server, name)?;
+            import(job, || RemoteSink::new(database.clone()), &stop)
+        }
         Location::Directory(directory) => {
             let local = local_or_new(directory, name, disk)?;
-            let mut sink = LocalSink::new(Arc::clone(&local.database));
-            if let Some(query) = query {
-                sink = sink.ready_for(query);
-            }
-            import(job, &mut sink, &stop)
+            let new_sink = || {
+                let sink = LocalSink::new(Arc::clone(&local.database));
+                match &query {
+                    Some(query) => sink.ready_for(query.clone()),
+                    None => sink,
+                }
+            };
+            import(job, new_sink, &stop)
         }
     }
 }
@@ -120,140 +140,166 @@ fn ready_query(arguments: &ImportArguments) -> Option<String> {
     ))
 }
 
-fn job(arguments: ImportArguments) -> anyhow::Result<(Job, Target)> {
-    match arguments {
-        ImportArguments::Freedb {
-            file,
-            common,
-            collection,
-        } => {
-            let settings = vec![collection.clone()];
-            let parser = move || Box::new(AlbumParser::new(&collection)) as _;
-            let open = move |input: Input, threads| {
-                let source = Box::new(input.into_entries(threads)?);
-                Ok(Stages {
-                    source,
-                    parser: Box::new(parser),
-                })
-            };
-            new_job("freedb", "albums", &file, common, settings, Box::new(open))
-        }
-        ImportArguments::Ndjson {
-            file,
-            common,
-            collection,
-            id_field,
-        } => {
-            let settings = vec![
-                collection.clone().unwrap_or_default(),
-                id_field.clone().unwrap_or_default(),
-            ];
-            let open = move |input: Input, threads| {
-                let source = LineSource::new(input.into_stream(threads)?, |first| Lines {
-                    line_break: line_break_of(first),
-                })?;
-                let parser = move || {
-                    Box::new(JsonParser::new(collection.as_deref(), id_field.as_deref())) as _
-                };
-                Ok(Stages {
-                    source: Box::new(source),
-                    parser: Box::new(parser),
-                })
-            };
-            new_job(
-                "ndjson",
-                "documents",
-                &file,
+/// A format with its options and inputs.
+struct Format {
+    kind: &'static str,
+    noun: &'static str,
+    inputs: Vec<Input>,
+    common: Common,
+    /// Options that decide what documents come out.
+    settings: Vec<String>,
+    open: Open,
+    csv: Option<CsvOptions>,
+}
+
+impl Format {
+    fn of(arguments: ImportArguments) -> anyhow::Result<Self> {
+        match arguments {
+            ImportArguments::Freedb {
+                file,
                 common,
-                settings,
-                Box::new(open),
-            )
+                collection,
+            } => {
+                let input = Input::open(&file).with_context(|| unopened(&file))?;
+                let settings = vec![collection.clone()];
+                let open: Open = Box::new(move |input, threads, _| {
+                    let collection = collection.clone();
+                    Ok(Stages {
+                        source: Box::new(input.into_entries(threads)?),
+                        parser: Box::new(move || Box::new(AlbumParser::new(&collection))),
+                    })
+                });
+                Ok(Self {
+                    kind: "freedb",
+                    noun: "albums",
+                    inputs: vec![input],
+                    common,
+                    settings,
+                    open,
+                    csv: None,
+                })
+            }
+            ImportArguments::Ndjson {
+                files,
+                common,
+                collection,
+                id_field,
+            } => Ok(Self {
+                kind: "ndjson",
+                noun: "documents",
+                inputs: open_each(&files)?,
+                common,
+                settings: vec![
+                    collection.clone().unwrap_or_default(),
+                    id_field.clone().unwrap_or_default(),
+                ],
+                open: Box::new(move |input, threads, offset| {
+                    let (collection, id_field) = (collection.clone(), id_field.clone());
+                    let parser = move || {
+                        let parser = JsonParser::new(collection.as_deref(), id_field.as_deref());
+                        Box::new(parser.numbered_from(offset)) as _
+                    };
+                    Ok(Stages {
+                        source: Box::new(JsonSource::new(input.into_stream(threads)?)?),
+                        parser: Box::new(parser),
+                    })
+                }),
+                csv: None,
+            }),
+            ImportArguments::Csv { files, common, csv } => {
+                // --check and --preview do without.
+                let collection = csv.collection.clone().unwrap_or_else(|| "Rows".to_owned());
+                let options = csv.options().map_err(anyhow::Error::msg)?;
+                let kept = options.clone();
+                Ok(Self {
+                    kind: "csv",
+                    noun: "documents",
+                    inputs: open_each(&files)?,
+                    common,
+                    settings: vec![collection.clone(), format!("{options:?}")],
+                    open: Box::new(move |input, threads, offset| {
+                        csv_stages(input, threads, offset, &collection, &options)
+                            .map(|(stages, _)| stages)
+                    }),
+                    csv: Some(kept),
+                })
+            }
         }
-        ImportArguments::Csv {
-            file,
-            common,
-            collection,
-            id_field,
-            delimiter,
-        } => {
-            let settings = vec![
-                collection.clone(),
-                id_field.clone().unwrap_or_default(),
-                delimiter.map_or(String::new(), |delimiter| char::from(delimiter).to_string()),
-            ];
-            let open = move |input: Input, threads| {
-                csv_stages(input, threads, &collection, id_field.as_deref(), delimiter)
+    }
+
+    fn job(self) -> (Job, Common) {
+        let common = self.common;
+        let job = Job {
+            kind: self.kind,
+            noun: self.noun,
+            inputs: self.inputs,
+            settings: self.settings,
+            open: self.open,
+            skipped: common.skipped.clone(),
+            allowance: common.allow_skipped,
+            again: common.again,
+            purpose: match common.check {
+                true => Purpose::Check,
+                false => Purpose::Import,
+            },
+        };
+        (job, common)
+    }
+
+    /// Shows the first entries of each input.
+    fn preview(self) -> anyhow::Result<()> {
+        for input in self.inputs {
+            let name = input.name.clone();
+            let explain = || format!("cannot read {name}");
+            let header;
+            let stages = match &self.csv {
+                None => {
+                    header = None;
+                    (self.open)(input, 1, 0).with_context(explain)?
+                }
+                Some(options) => {
+                    let (stages, of_file) = csv_stages(input, 1, 0, &self.settings[0], options)
+                        .with_context(explain)?;
+                    header = Some(of_file);
+                    stages
+                }
             };
-            new_job("csv", "documents", &file, common, settings, Box::new(open))
+            preview::show(&name, stages, header.as_deref()).with_context(explain)?;
         }
+        Ok(())
     }
 }
 
-fn new_job(
-    kind: &'static str,
-    noun: &'static str,
-    file: &Path,
-    common: Common,
-    settings: Vec<String>,
-    open: Box<dyn FnOnce(Input, usize) -> anyhow::Result<Stages>>,
-) -> anyhow::Result<(Job, Target)> {
-    let input = Input::open(file)
-        .with_context(|| format!("cannot open {}: check the path", file.display()))?;
-    let Common {
-        target,
-        skipped,
-        again,
-    } = common;
-    Ok((
-        Job {
-            kind,
-            noun,
-            input,
-            settings,
-            open,
-            skipped,
-            again,
-        },
-        target,
-    ))
+fn open_each(files: &[PathBuf]) -> anyhow::Result<Vec<Input>> {
+    let inputs = Input::open_each(files)
+        .map_err(|(path, error)| anyhow::Error::new(error).context(unopened(&path)))?;
+    anyhow::ensure!(!inputs.is_empty(), "the archive holds no files");
+    Ok(inputs)
+}
+
+fn unopened(path: &std::path::Path) -> String {
+    format!("cannot open {}: check the path", path.display())
 }
 
 /// Reads the header, then leaves the records to the stages.
 fn csv_stages(
     input: Input,
     threads: usize,
+    offset: u64,
     collection: &str,
-    id_field: Option<&str>,
-    delimiter: Option<u8>,
-) -> anyhow::Result<Stages> {
-    let stream = input.into_stream(threads)?;
-    let mut dialect = Dialect::of(&[], delimiter);
-    let mut source = LineSource::new(stream, |first| {
-        dialect = Dialect::of(first, delimiter);
-        Records::new(dialect)
-    })?;
-    let mut record = Vec::new();
-    let header = match source.next(&mut record)? {
-        Filled::Entry(_) => CsvHeader::parse(&record, dialect, id_field),
-        Filled::Skipped(skipped) => {
-            Err(format!("its first line cannot be used: {}", skipped.reason))
-        }
-        Filled::End => Err("it is empty".to_owned()),
-    };
-    let header = Arc::new(header.map_err(|what| anyhow::anyhow!(what))?);
+    options: &CsvOptions,
+) -> anyhow::Result<(Stages, Arc<CsvHeader>)> {
+    let opened = open(input.into_stream(threads)?, options)?;
+    let header = Arc::new(opened.header);
     let collection = collection.to_owned();
-    let parser = move || Box::new(CsvParser::new(Arc::clone(&header), &collection)) as _;
-    Ok(Stages {
-        source: Box::new(source),
+    let of_file = Arc::clone(&header);
+    let parser = move || {
+        let parser = CsvParser::new(Arc::clone(&header), &collection);
+        Box::new(parser.numbered_from(offset)) as _
+    };
+    let stages = Stages {
+        source: Box::new(opened.source),
         parser: Box::new(parser),
-    })
-}
-
-/// A delimiter is one byte, or the word `tab`.
-fn parse_delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        b"tab" | b"\\t" => Ok(b'\t'),
-        [byte] if *byte != b'"' && *byte != b'\n' && byte.is_ascii() => Ok(*byte),
-        _ => Err("a delimiter is one ASCII character, or the word tab".to_owned()),
-    }
+    };
+    Ok((stages, of_file))
 }

@@ -35,6 +35,39 @@ struct Place {
     data: Option<PathBuf>,
 }
 
+/// Arguments that name a database, unless the command only looks at files.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct ImportTarget {
+    /// Name of the database.
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["check", "preview"])]
+    pub(crate) database: Option<String>,
+    /// A server, such as http://127.0.0.1:8080.
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with = "data",
+        required_unless_present_any = ["data", "check", "preview"]
+    )]
+    url: Option<String>,
+    /// A data directory, opened in this process; no server may have it open.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    #[command(flatten)]
+    connect: ConnectArguments,
+}
+
+impl ImportTarget {
+    /// Name and place of the database; both are there unless the command only looks at files.
+    pub(crate) fn place(&self) -> Option<(&str, Location<'_>)> {
+        let place = match (&self.url, &self.data) {
+            (Some(url), _) => Location::Server(self.connect.server_at(url)),
+            (None, Some(data)) => Location::Directory(data),
+            (None, None) => return None,
+        };
+        Some((self.database.as_deref()?, place))
+    }
+}
+
 /// Where a command finds its database; one of the two, which the arguments make sure of.
 pub(crate) enum Location<'p> {
     /// Behind a server.

@@ -2,6 +2,7 @@
 //!
 //! What reads, parses and stores is `jackdaw_transfer`.
 
+pub mod allowance;
 pub mod display;
 pub mod job;
 pub mod remote;

@@ -8,9 +8,18 @@ use crate::output::table::{Align, Table, printable};
 use jackdaw_transfer::counters::Counts;
 use jackdaw_transfer::skip_log::SkipLog;
 
+/// What entries are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be stored.
+    Import,
+    /// To be counted.
+    Check,
+}
+
 /// The summary as text of several lines.
 #[must_use]
-pub fn summary(counts: Counts, skips: &SkipLog, time: Duration) -> String {
+pub fn summary(counts: Counts, skips: &SkipLog, time: Duration, purpose: Purpose) -> String {
     let mut table = Table::new(&[
         ("Stage", Align::Left),
         ("Count", Align::Right),
@@ -21,6 +30,9 @@ pub fn summary(counts: Counts, skips: &SkipLog, time: Duration) -> String {
         ("parsed", counts.parsed),
         ("written", counts.written),
     ] {
+        if stage == "written" && purpose == Purpose::Check {
+            continue;
+        }
         table.row([stage, &count(number), &count(per_second(number, time))]);
     }
     table.row(["skipped", &count(skips.total())]);
@@ -40,7 +52,8 @@ pub fn summary(counts: Counts, skips: &SkipLog, time: Duration) -> String {
         );
     }
     let read = if counts.bytes > 0 {
-        format!(", {} read", bytes(counts.bytes))
+        let rate = bytes(per_second(counts.bytes, time));
+        format!(", {} read, {rate} per second", bytes(counts.bytes))
     } else {
         String::new()
     };
@@ -73,7 +86,7 @@ mod tests {
             bytes: 7_000_000,
         };
         assert_eq!(
-            summary(counts, &skips, Duration::from_secs(2)),
+            summary(counts, &skips, Duration::from_secs(2), Purpose::Import),
             "Stage           Count  Per second\n\
              --------------  -----  ----------\n\
              read            5,002       2,501\n\
@@ -85,7 +98,7 @@ mod tests {
              First entries left out:\n\
              \u{20}\u{20}rock/1: it is empty\n\
              \u{20}\u{20}COPYING: it has neither DISCID nor DTITLE, so it is not an album\n\
-             2.0 s, 7.0 MB read\n"
+             2.0 s, 7.0 MB read, 3.5 MB per second\n"
         );
     }
 }

@@ -13,6 +13,8 @@ use super::{ByteSource, CountingReader, SourceError};
 
 /// Bytes looked at to tell the compression.
 const HEAD_BYTES: usize = 16;
+/// Largest window of zstd, as a power of two: what `zstd --long` makes needs 128 MiB.
+const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 /// Bytes read from the file at a time.
 const READ_BYTES: usize = 256 * 1024;
 
@@ -25,6 +27,8 @@ pub enum CompressionKind {
     Gzip,
     /// bzip2, one or several streams.
     Bzip2,
+    /// zstd, one or several frames.
+    Zstd,
     /// A format that is recognized and not read; its name.
     Unsupported(&'static str),
 }
@@ -36,7 +40,9 @@ impl CompressionKind {
         match head {
             [0x1f, 0x8b, 8, ..] => Self::Gzip,
             _ if is_bzip2(head) => Self::Bzip2,
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Unsupported("zstd"),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            // A frame that zstd skips, which some tools put first.
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Unsupported("xz"),
             [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Self::Unsupported("7z"),
             [b'P', b'K', 3, 4, ..] => Self::Unsupported("zip"),
@@ -75,6 +81,19 @@ pub fn open_stream(
                 reader,
                 position,
                 packed: Some("gzip"),
+            })
+        }
+        CompressionKind::Zstd => {
+            let buffered = BufReader::with_capacity(READ_BYTES, whole);
+            let mut reader = zstd::Decoder::with_buffer(buffered)
+                .map_err(|error| fatal(0, format!("zstd cannot be unpacked ({error})")))?;
+            reader
+                .window_log_max(ZSTD_WINDOW_LOG_MAX)
+                .map_err(|error| fatal(0, format!("zstd cannot be unpacked ({error})")))?;
+            Box::new(Stream {
+                reader,
+                position,
+                packed: Some("zstd"),
             })
         }
         CompressionKind::Bzip2 => Box::new(
@@ -120,7 +139,9 @@ impl<R: Read + Send> ByteSource for Stream<R> {
                 }
                 (
                     Some(name),
-                    std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData,
+                    std::io::ErrorKind::InvalidInput
+                    | std::io::ErrorKind::InvalidData
+                    | std::io::ErrorKind::Other,
                 ) => {
                     format!("the {name} stream is damaged ({error})")
                 }
@@ -168,7 +189,17 @@ mod tests {
         assert_eq!(read_all(gzip(&plain)), Ok(plain.clone()));
         assert_eq!(read_all(bzip2(&plain)), Ok(plain.clone()));
         let members = [gzip(&plain), gzip(&plain)].concat();
-        assert_eq!(read_all(members), Ok([plain.clone(), plain].concat()));
+        assert_eq!(
+            read_all(members),
+            Ok([plain.clone(), plain.clone()].concat())
+        );
+        let frame = zstd::encode_all(plain.as_slice(), 1).unwrap();
+        assert_eq!(read_all(frame.clone()), Ok(plain.clone()));
+        let frames = [b"\x50\x2a\x4d\x18\x03\0\0\0abc".as_slice(), &frame, &frame].concat();
+        assert_eq!(
+            read_all(frames),
+            Ok([plain.clone(), plain.clone()].concat())
+        );
         assert_eq!(read_all(Vec::new()), Ok(Vec::new()));
         assert_eq!(
             read_all(b"BZh9 is how this text begins".to_vec())
@@ -181,14 +212,31 @@ mod tests {
     #[test]
     fn other_archives_are_named_and_refused() {
         for (head, name) in [
-            (b"\x28\xb5\x2f\xfd....".as_slice(), "zstd"),
-            (b"\xfd7zXZ\0..", "xz"),
+            (b"\xfd7zXZ\0..".as_slice(), "xz"),
             (b"7z\xbc\xaf\x27\x1c..", "7z"),
             (b"PK\x03\x04....", "zip"),
         ] {
             let error = read_all(head.to_vec()).unwrap_err();
             assert!(error.to_string().contains(name), "{error}");
         }
+    }
+
+    #[test]
+    fn a_truncated_or_damaged_zstd_file_says_so() {
+        let plain: Vec<u8> = (0..50_000u32).flat_map(|i| (i * i).to_le_bytes()).collect();
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.include_checksum(true).unwrap();
+        encoder.write_all(&plain).unwrap();
+        let mut packed = encoder.finish().unwrap();
+        let error = read_all(packed[..packed.len() / 2].to_vec()).unwrap_err();
+        assert!(error.to_string().contains("zstd"), "{error}");
+        let last = packed.len() - 1;
+        packed[last] ^= 1;
+        let error = read_all(packed).unwrap_err();
+        assert!(
+            error.to_string().contains("zstd stream is damaged"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -109,13 +109,125 @@ fn a_file_beyond_the_limit_is_skipped() {
 }
 
 #[test]
-fn the_identity_follows_length_and_beginning() {
+fn the_identity_follows_the_whole_content() {
     let directory = TestDirectory::new("identity");
     let identity = |content: &[u8]| Input::open(&directory.file("f", content)).unwrap().identity;
-    let first = identity(b"abc");
-    assert_eq!(identity(b"abc"), first);
-    assert_ne!(identity(b"abd"), first);
-    assert_ne!(identity(b"abcd"), first);
+    let mut long = vec![b'x'; 3 << 20];
+    let first = identity(&long);
+    assert!(first.is_some());
+    assert_eq!(identity(&long), first);
+    long[2 << 20] = b'y';
+    assert_ne!(identity(&long), first);
+    assert_ne!(identity(b"abc"), identity(b"abcd"));
+    assert_ne!(identity(b""), identity(b"\0"));
+    // What was read to identify it is still there.
+    let mut out = Vec::new();
+    let input = Input::open(&directory.file("g", b"abc")).unwrap();
+    let mut source = input.into_entries(1).unwrap();
+    assert!(matches!(source.next(&mut out).unwrap(), Filled::Entry(_)));
+    assert_eq!(out, b"abc");
+}
+
+#[test]
+fn the_identity_of_a_directory_follows_its_files_at_any_depth() {
+    let directory = TestDirectory::new("identity-tree");
+    directory.file("a/b/c", b"1");
+    let identity = || Input::open(&directory.0).unwrap().identity;
+    let first = identity();
+    assert_eq!(identity(), first);
+    directory.file("a/b/c", b"12");
+    let longer = identity();
+    assert_ne!(longer, first);
+    directory.file("a/b/d", b"");
+    assert_ne!(identity(), longer);
+}
+
+fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let stored =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, content) in files {
+        if name.ends_with('/') {
+            writer.add_directory(*name, stored).unwrap();
+            continue;
+        }
+        writer.start_file(*name, stored).unwrap();
+        writer.write_all(content).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn contents(path: &Path) -> Vec<Result<String, String>> {
+    let inputs =
+        Input::open_each(&[path.to_owned()]).unwrap_or_else(|(_, error)| panic!("{error}"));
+    let read = |input: Input| {
+        let mut stream = input.into_stream(1).map_err(|error| error.to_string())?;
+        let (mut text, mut buffer) = (Vec::new(), [0; 64]);
+        loop {
+            match stream
+                .read(&mut buffer)
+                .map_err(|error| error.to_string())?
+            {
+                0 => return Ok(String::from_utf8(text).unwrap()),
+                len => text.extend_from_slice(&buffer[..len]),
+            }
+        }
+    };
+    inputs.into_iter().map(read).collect()
+}
+
+/// An archive of 40 letters, as Python's zipfile packs it.
+const DEFLATED_ZIP: &[u8] =
+    b"PK\x03\x04\x14\x00\x00\x00\x08\x00\x00\x00!X%\x8a[\xc9\x06\x00\x00\x00(\x00\x00\x00\
+    \x05\x00\x00\x00a.txtKL$\x0e\x00\x00PK\x01\x02\x14\x03\x14\x00\x00\x00\x08\x00\x00\
+    \x00!X%\x8a[\xc9\x06\x00\x00\x00(\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x00\
+    \x00\x00\x00\x80\x01\x00\x00\x00\x00a.txtPK\x05\x06\x00\x00\x00\x00\x01\x00\x01\x003\
+    \x00\x00\x00)\x00\x00\x00\x00\x00";
+
+#[test]
+fn zip_archives_stand_for_their_files() {
+    let directory = TestDirectory::new("zip");
+    let bytes = zip(&[
+        ("a.csv", b"one"),
+        ("d/", b""),
+        ("d/b.csv", b"two"),
+        ("__MACOSX/a", b"x"),
+    ]);
+    let path = directory.file("a.zip", &bytes);
+    assert_eq!(
+        contents(&path),
+        [Ok("one".to_owned()), Ok("two".to_owned())]
+    );
+    let inputs = Input::open_each(&[path]).unwrap_or_else(|(_, error)| panic!("{error}"));
+    assert!(
+        inputs[1].name.ends_with("a.zip/d/b.csv"),
+        "{}",
+        inputs[1].name
+    );
+    assert_ne!(inputs[0].identity, inputs[1].identity);
+    let mut damaged = bytes.clone();
+    let at = damaged
+        .windows(3)
+        .position(|three| three == b"two")
+        .unwrap();
+    damaged[at] ^= 1;
+    let read = contents(&directory.file("b.zip", &damaged));
+    assert_eq!(read[0], Ok("one".to_owned()));
+    assert!(
+        read[1]
+            .clone()
+            .unwrap_err()
+            .contains("d/b.csv of the zip archive is damaged"),
+        "{read:?}"
+    );
+    let cut = directory.file("c.zip", &bytes[..bytes.len() / 2]);
+    let (_, error) = Input::open_each(&[cut]).err().unwrap();
+    assert!(
+        error.to_string().contains("zip archive is damaged"),
+        "{error}"
+    );
+    let packed = directory.file("deflated.zip", DEFLATED_ZIP);
+    assert_eq!(contents(&packed), [Ok("a".repeat(40))]);
 }
 
 #[test]
