@@ -149,19 +149,13 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
         out.checkpoint()?;
     }
     out.buffer.extend_from_slice(b"],\"Includes\":{");
-    for (slot, (id, document)) in included.iter().enumerate() {
+    for (slot, document) in included.iter().enumerate() {
         if slot > 0 {
             out.buffer.push(b',');
         }
-        write_string(
-            &mut out.buffer,
-            document.map_or(id, |document| document.id()),
-        );
+        write_string(&mut out.buffer, document.id());
         out.buffer.push(b':');
-        match document {
-            Some(document) => document.write_json(&mut out.buffer),
-            None => out.buffer.extend_from_slice(b"null"),
-        }
+        document.write_json(&mut out.buffer);
         out.checkpoint()?;
     }
     out.buffer.push(b'}');
@@ -394,12 +388,12 @@ impl Includes {
         Ok(())
     }
 
-    /// The documents named, each once, without those that were asked for anyway.
+    /// The documents named that exist, each once, without those that were asked for anyway.
     fn gather<'s>(
         &self,
         snapshot: &'s Snapshot,
         found: &[Option<DocumentRow<'s>>],
-    ) -> Result<Vec<(String, Option<DocumentRow<'s>>)>, WireError> {
+    ) -> Result<Vec<DocumentRow<'s>>, WireError> {
         let mut seen: HashSet<String> = HashSet::new();
         seen.extend(
             found
@@ -412,7 +406,7 @@ impl Includes {
             for path in &self.paths {
                 for id in texts_at(path, document.body().root()) {
                     if seen.insert(id.to_lowercase()) {
-                        included.push((id.to_owned(), get_one(snapshot, id)?));
+                        included.extend(get_one(snapshot, id)?);
                     }
                 }
             }
@@ -439,12 +433,12 @@ pub(super) fn texts_at<'a>(path: &Path, root: Value<'a>) -> Vec<&'a str> {
 fn hashed_etag(
     snapshot: &Snapshot,
     found: &[Option<DocumentRow<'_>>],
-    included: &[(String, Option<DocumentRow<'_>>)],
+    included: &[DocumentRow<'_>],
     state: &[u64],
 ) -> String {
-    let included = included.iter().map(|(_, document)| document);
-    let documents = found.iter().chain(included);
-    let etags = documents.map(|document| document.map_or(0, |document| document.etag().0));
+    let found = found.iter();
+    let found = found.map(|document| document.map_or(0, |document| document.etag().0));
+    let etags = found.chain(included.iter().map(|document| document.etag().0));
     hash_of(snapshot, state.iter().copied().chain(etags))
 }
 
