@@ -100,6 +100,12 @@ impl DatabaseId {
         format!("TRXN:{index}-{}", self.transaction_tag())
     }
 
+    /// What counts here: the node in this database, as counters name it.
+    #[must_use]
+    pub fn place(&self) -> String {
+        [NODE_TAG, "-", &self.text].concat()
+    }
+
     /// The change vector of the change with this etag.
     #[must_use]
     pub fn change_vector(&self, etag: Etag) -> String {

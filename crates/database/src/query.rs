@@ -441,6 +441,7 @@ fn view<'q>(
         let entries = StaticView::open(pages, Arc::clone(&definition), Arc::clone(programs));
         return Ok(IndexView {
             index,
+            has_open_fields: programs.makes_fields || reader.is_none() || fields.is_empty(),
             fields,
             entries: Some(entries.map_err(source_error)?),
             reader,
@@ -457,6 +458,7 @@ fn view<'q>(
     Ok(IndexView {
         index,
         fields: Vec::new(),
+        has_open_fields: reader.is_none(),
         entries: None,
         reader,
         indexed_up_to,

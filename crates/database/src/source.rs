@@ -10,7 +10,7 @@ use jackdaw_document::{Document, DocumentBuf};
 use jackdaw_query::{
     BoxError, ColumnAccess, Costs, DocumentNumber, Etag, FieldKind, FieldPath, GroupsAccess,
     IndexAccess, IndexField, IndexRows, IndexSchema, KeptGroups, Measure, Numbers, Scope,
-    SeriesEntry, Source, StoredDocument,
+    SeriesEntry, SeriesExtent, Source, StoredDocument,
 };
 use jackdaw_search::{EntryId, IndexReader};
 use jackdaw_storage::ReadTransaction;
@@ -26,6 +26,8 @@ pub(crate) struct IndexView<'q> {
     pub(crate) definition: Arc<IndexDefinition>,
     /// Fields of a static index.
     pub(crate) fields: Vec<IndexField>,
+    /// Whether a static index may have further fields.
+    pub(crate) has_open_fields: bool,
     /// Entries of a static index.
     pub(crate) entries: Option<StaticView<'q>>,
     pub(crate) reader: Option<IndexReader<'q, ReadTransaction>>,
@@ -198,9 +200,13 @@ impl Source for DatabaseSource<'_> {
             .collect())
     }
 
-    fn series_span(&self, id: &str, name: &str) -> Result<Option<(i64, i64)>, BoxError> {
+    fn series_extent(&self, id: &str, name: &str) -> Result<Option<SeriesExtent>, BoxError> {
         let series = self.snapshot.series_of(id, name)?;
-        Ok(series.map(|series| (series.first, series.last)))
+        Ok(series.map(|series| SeriesExtent {
+            first: series.first,
+            last: series.last,
+            count: series.count,
+        }))
     }
 
     fn visit_series(
@@ -252,7 +258,7 @@ impl Source for DatabaseSource<'_> {
                     are_rows: entries.are_rows(),
                 },
             },
-            has_open_fields: view.reader.is_none() || view.fields.is_empty(),
+            has_open_fields: view.has_open_fields,
             reader: view.reader.as_ref(),
             indexed_up_to: view.indexed_up_to,
             columns: Some(ColumnAccess {

@@ -39,6 +39,9 @@ pub(crate) enum Operand {
     Field(FieldPath),
     Id,
     Constant(Constant),
+    /// A field of the document of an item of `load`, by its position there; of one that is not
+    /// there, null.
+    Loaded(usize, FieldPath),
     /// What the script of the conditions computes, by its number.
     Computed(usize),
     /// Whether a condition of `where` holds.
@@ -69,14 +72,20 @@ pub(crate) enum Found<'a> {
 /// Gives the value that a script computes for a document, by its number.
 pub(crate) type Compute<'c> = dyn Fn(usize) -> Option<DocumentBuf> + 'c;
 
-/// Whether `document` passes. `compute` runs only for the values that decide.
+/// Whether `document` passes, with the documents of each item of `load`. `compute` runs only for
+/// the values that decide.
 pub(crate) fn passes(
     filter: &Filter,
     document: &StoredDocument<'_>,
+    loaded: &[&[StoredDocument<'_>]],
     compute: &Compute<'_>,
 ) -> bool {
-    holds_for(filter, &|operand, test| {
-        with_value(operand, document, compute, test)
+    holds_for(filter, &|operand, test| match operand {
+        Operand::Loaded(slot, path) => match loaded.get(*slot).and_then(|list| list.first()) {
+            Some(document) => with_field(path, document, test),
+            None => test(Found::Null),
+        },
+        operand => with_value(operand, document, compute, test),
     })
 }
 
@@ -148,6 +157,8 @@ fn with_value(
         Operand::Where(predicate) => test(Found::Bool(matches(predicate, document))),
         Operand::Constant(constant) => test(constant.found()),
         Operand::Id => test(Found::Text(document.id)),
+        // Of the documents of `load`, which the caller has.
+        Operand::Loaded(..) => test(Found::Null),
         Operand::Field(path) => with_field(path, document, test),
     }
 }

@@ -12,7 +12,7 @@ use crate::bind::BoundQuery;
 use crate::error::QueryError;
 use crate::execute::ExecuteOptions;
 use crate::filter;
-use crate::scripted::{SourceHost, Texts, failed};
+use crate::scripted::{Loaded, SourceHost, Texts, failed, load_all, push_loaded, texts_of_loaded};
 use crate::source::{Source, StoredDocument};
 
 /// The condition of a query while it runs: its script is compiled at the first value.
@@ -33,8 +33,13 @@ impl Filtered {
         let Some(filter) = &query.filter else {
             return Ok(true);
         };
+        let loaded = match query.filter_reads_loaded {
+            true => load_all(&query.load, document, source)?,
+            false => Vec::new(),
+        };
+        let documents: Vec<_> = loaded.iter().map(Loaded::documents).collect();
         let Some(call) = &query.filter_script else {
-            return Ok(filter::passes(filter, document, &|_| None));
+            return Ok(filter::passes(filter, document, &documents, &|_| None));
         };
         let machine = self
             .machine
@@ -42,6 +47,7 @@ impl Filtered {
         let machine = RefCell::new(machine);
         let failure: RefCell<Option<QueryError>> = RefCell::new(None);
         let texts = Texts::of(document);
+        let loaded_texts = texts_of_loaded(&loaded);
         let compute = |slot: usize| -> Option<DocumentBuf> {
             if failure.borrow().is_some() {
                 return None;
@@ -54,10 +60,9 @@ impl Filtered {
                 included_keys: &mut included_keys,
             };
             let slot = Value::Long(i64::try_from(slot).unwrap_or(i64::MAX));
-            let arguments = [
-                Argument::Document(texts.document(document)),
-                Argument::Value(slot),
-            ];
+            let mut arguments = vec![Argument::Document(texts.document(document))];
+            push_loaded(&loaded, &loaded_texts, &mut arguments);
+            arguments.push(Argument::Value(slot));
             let parameters = call.parameters.as_ref();
             let parameters = parameters.map(|parameters| parameters.root());
             let mut machine = machine.borrow_mut();
@@ -69,7 +74,7 @@ impl Filtered {
                 }
             }
         };
-        let holds = filter::passes(filter, document, &compute);
+        let holds = filter::passes(filter, document, &documents, &compute);
         match failure.into_inner() {
             Some(error) => Err(error),
             None => Ok(holds),

@@ -21,7 +21,7 @@ use crate::project::{
     Projection, Shown, for_each_id, write_document, write_made_row, write_projection,
     write_series_row,
 };
-use crate::scripted::Scripted;
+use crate::scripted::{Loaded, Scripted};
 use crate::source::{Scope, Source, StoredDocument};
 use crate::syntax::{self, Comparison, Expression, Query, SourceName};
 
@@ -94,6 +94,15 @@ fn is_beside(item: &Expression) -> bool {
 
 fn index_refused() -> QueryError {
     QueryError::NotSupported("Subscription must specify a collection, not an index".to_owned())
+}
+
+#[cold]
+fn several_loaded() -> QueryError {
+    QueryError::Operation(
+        "The projection of a subscription must be one object: select { docs: ps } in place of a \
+         list of loaded documents"
+            .to_owned(),
+    )
 }
 
 fn refuse(query: &Query) -> Result<(), QueryError> {
@@ -187,6 +196,13 @@ impl<'q> Follower<'q> {
             // Refused when the subscription was made.
             Projection::Nothing | Projection::Facets(_) | Projection::Suggestions(_) => {}
             Projection::Document => write_document(document, &mut self.row),
+            Projection::Loaded(slot) => match made.loaded.get(*slot) {
+                Some(Loaded::One(Some(loaded))) => write_document(loaded, &mut self.row),
+                Some(Loaded::Many(_)) => return Err(several_loaded()),
+                None | Some(Loaded::One(None)) => {
+                    write_projection(&[], document, &made, None, Shown::default(), &mut self.row);
+                }
+            },
             Projection::Fields(outputs) => {
                 write_projection(
                     outputs,

@@ -35,6 +35,7 @@ mod parameters;
 mod plan;
 mod predicate;
 mod project;
+mod script_series;
 mod scripted;
 mod series;
 mod sorters;
@@ -64,10 +65,14 @@ pub use parameters::Parameters;
 pub use plan::{Plan, plan};
 pub use predicate::{Field, OneOf, PlaceTest, Predicate, TermsTest, Test, Written};
 pub use project::{ProjectionBehavior, write_document};
+pub use script_series::{
+    SCRIPT_SERIES_ENTRIES_MAX, push_script_entry, script_series_name, script_series_range,
+    script_series_stats, script_series_time, too_many_entries,
+};
 pub use series::{Period, parse_time};
 pub use sorters::Sorters;
 pub use source::{
     ChangeVector, ColumnAccess, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope,
-    SeriesEntry, Source, StoredDocument,
+    SeriesEntry, SeriesExtent, Source, StoredDocument,
 };
 pub use vectors::Embedding;

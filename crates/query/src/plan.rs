@@ -317,6 +317,7 @@ impl fmt::Display for Plan<'_> {
             (Projection::Nothing, _) => f.write_str("  no rows"),
             (Projection::Document, false) => f.write_str("  rows: documents"),
             (Projection::Document, true) => f.write_str("  rows: different documents"),
+            (Projection::Loaded(_), _) => f.write_str("  rows: loaded documents"),
             (Projection::Script, _) => f.write_str("  rows: made by a script"),
             (Projection::Series, _) => f.write_str("  rows: time series"),
             (Projection::Facets(_), _) => f.write_str("  count the values of facets"),

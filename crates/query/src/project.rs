@@ -97,6 +97,8 @@ pub(crate) enum Projection {
     Nothing,
     /// The whole document.
     Document,
+    /// A document of `load`, by its position there: a row for each that is there.
+    Loaded(usize),
     /// Chosen fields.
     Fields(Vec<Output>),
     /// What the script of the query returns.
@@ -161,12 +163,7 @@ pub(crate) fn write_scored_document(
     out: &mut Vec<u8>,
 ) {
     write_with_metadata(document.body.root(), out, |metadata| {
-        if document.collection != EMPTY_COLLECTION {
-            metadata.string("@collection", document.collection);
-        }
-        if let Some(Value::Object(own)) = document.metadata.map(|metadata| metadata.root()) {
-            metadata.fields(own);
-        }
+        push_stored_metadata(document, metadata);
         metadata.string("@change-vector", &document.change_vector.to_string());
         write_flags_and_id(document, metadata);
         push_shown(shown, metadata);
@@ -353,7 +350,8 @@ fn push_fields(
     }
 }
 
-/// A field of a loaded document, or of each when `load` gives several.
+/// A loaded document or a field of it; of each when `load` stands for several. A document that is
+/// not there is left out.
 fn push_loaded(
     name: &str,
     loaded: Option<&Loaded<'_>>,
@@ -363,7 +361,7 @@ fn push_loaded(
     match loaded {
         Some(Loaded::One(Some(document))) => match path {
             Some(path) => push_field(name, path, document, row),
-            None => row.value(name, document.body.root()),
+            None => row.raw(name, &nested(document)),
         },
         Some(Loaded::Many(documents)) => row.array(name, |list| {
             for document in documents {
@@ -372,11 +370,31 @@ fn push_loaded(
                     Some(path) => {
                         for_each(root, path.parts(), &mut |value| list.value(value));
                     }
-                    None => list.value(root),
+                    None => list.raw(&nested(document)),
                 }
             }
         }),
-        Some(Loaded::One(None)) | None => row.null(name),
+        Some(Loaded::One(None)) | None if path.is_some() => row.null(name),
+        Some(Loaded::One(None)) | None => {}
+    }
+}
+
+/// A document inside a row, with the metadata that it was stored with and its id.
+fn nested(document: &StoredDocument<'_>) -> Vec<u8> {
+    let mut json = Vec::new();
+    write_with_metadata(document.body.root(), &mut json, |metadata| {
+        push_stored_metadata(document, metadata);
+        metadata.string("@id", document.id);
+    });
+    json
+}
+
+fn push_stored_metadata(document: &StoredDocument<'_>, metadata: &mut ObjectWriter<'_>) {
+    if document.collection != EMPTY_COLLECTION {
+        metadata.string("@collection", document.collection);
+    }
+    if let Some(Value::Object(own)) = document.metadata.map(|metadata| metadata.root()) {
+        metadata.fields(own);
     }
 }
 

@@ -4,6 +4,8 @@
 //! Bound by `bind::select`, run by `execute::rows` for each row that is given. A script reads
 //! through the same snapshot as the query, and changes nothing.
 
+use std::ops::ControlFlow;
+
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_document::{Array, DocumentBuf, Value, write_array, write_object};
 use jackdaw_script::{
@@ -15,6 +17,10 @@ use crate::error::{BoxError, QueryError};
 use crate::execute::ExecuteOptions;
 use crate::fields::FieldPath;
 use crate::project::for_each_id;
+use crate::script_series::{
+    SCRIPT_SERIES_ENTRIES_MAX, push_script_entry, script_series_name, script_series_range,
+    script_series_stats, too_many_entries,
+};
 use crate::series::{self, SeriesAnswer};
 use crate::source::{ChangeVector, EMPTY_COLLECTION, Source, StoredDocument};
 
@@ -85,7 +91,7 @@ pub(crate) enum Loaded<'s> {
 }
 
 impl<'s> Loaded<'s> {
-    fn documents(&self) -> &[StoredDocument<'s>] {
+    pub(crate) fn documents(&self) -> &[StoredDocument<'s>] {
         match self {
             Loaded::One(one) => one.as_slice(),
             Loaded::Many(list) => list,
@@ -94,7 +100,7 @@ impl<'s> Loaded<'s> {
 }
 
 /// Reads the documents that `load` names for `document`.
-fn load_all<'s, S: Source>(
+pub(crate) fn load_all<'s, S: Source>(
     load: &[Load],
     document: &StoredDocument<'_>,
     source: &'s S,
@@ -153,6 +159,30 @@ impl Texts {
     }
 }
 
+/// The texts of the documents of each item of `load`.
+pub(crate) fn texts_of_loaded(loaded: &[Loaded<'_>]) -> Vec<Vec<Texts>> {
+    let texts_of = |loaded: &Loaded<'_>| loaded.documents().iter().map(Texts::of).collect();
+    loaded.iter().map(texts_of).collect()
+}
+
+/// Appends each item of `load` as an argument of a script.
+pub(crate) fn push_loaded<'d>(
+    loaded: &'d [Loaded<'_>],
+    texts: &'d [Vec<Texts>],
+    arguments: &mut Vec<Argument<'d>>,
+) {
+    for (loaded, texts) in loaded.iter().zip(texts) {
+        let pairs = loaded.documents().iter().zip(texts);
+        let mut documents = pairs.map(|(one, texts)| texts.document(one));
+        arguments.push(match loaded {
+            Loaded::One(_) => documents
+                .next()
+                .map_or(Argument::Nothing, Argument::Document),
+            Loaded::Many(_) => Argument::Documents(documents.map(Some).collect()),
+        });
+    }
+}
+
 /// The script of a query while it runs: compiled at its first row.
 #[derive(Default)]
 pub(crate) struct Scripted {
@@ -201,19 +231,9 @@ impl Scripted {
             .machine
             .get_or_insert_with(|| Machine::new(&call.program, &ScriptLimits::default()));
         let texts = Texts::of(document);
-        let texts_of = |loaded: &Loaded<'_>| loaded.documents().iter().map(Texts::of).collect();
-        let loaded_texts: Vec<Vec<Texts>> = loaded.iter().map(texts_of).collect();
+        let loaded_texts = texts_of_loaded(loaded);
         let mut arguments = vec![Argument::Document(texts.document(document))];
-        for (loaded, texts) in loaded.iter().zip(&loaded_texts) {
-            let pairs = loaded.documents().iter().zip(texts);
-            let mut documents = pairs.map(|(one, texts)| texts.document(one));
-            arguments.push(match loaded {
-                Loaded::One(_) => documents
-                    .next()
-                    .map_or(Argument::Nothing, Argument::Document),
-                Loaded::Many(_) => Argument::Documents(documents.map(Some).collect()),
-            });
-        }
+        push_loaded(loaded, &loaded_texts, &mut arguments);
         let mut host = SourceHost {
             source,
             options,
@@ -269,9 +289,17 @@ impl<S: Source> Host for SourceHost<'_, S> {
                 include(arguments, self.included_keys);
                 Ok(b"null".to_vec())
             }
-            "put" | "del" | "incrementCounter" | "deleteCounter" => Err(HostError::Refused(
-                format!("{function}() changes documents: use it in a patch, not in a query"),
-            )),
+            "timeseries.get" => self.series_entries(id, arguments),
+            "timeseries.getStats" => self.series_stats(id, arguments),
+            "put"
+            | "del"
+            | "incrementCounter"
+            | "deleteCounter"
+            | "timeseries.append"
+            | "timeseries.increment"
+            | "timeseries.delete" => Err(HostError::Refused(format!(
+                "{function}() changes documents: use it in a patch, not in a query"
+            ))),
             other => Err(HostError::unserved(other)),
         }
     }
@@ -289,6 +317,34 @@ impl<S: Source> SourceHost<'_, S> {
             None => out.extend_from_slice(b"null"),
         }
         Ok(out)
+    }
+
+    fn series_entries(&mut self, id: &str, arguments: Array<'_>) -> Result<Vec<u8>, HostError> {
+        let name = script_series_name(arguments)?;
+        let range = script_series_range(arguments)?;
+        let (mut count, mut json) = (0, Vec::new());
+        let mut read = Ok(());
+        write_array(&mut json, |list| {
+            read = self.source.visit_series(id, name, range, &mut |entry| {
+                count += 1;
+                match count > SCRIPT_SERIES_ENTRIES_MAX {
+                    true => return ControlFlow::Break(()),
+                    false => push_script_entry(name, entry, list),
+                }
+                ControlFlow::Continue(())
+            });
+        });
+        read.map_err(HostError::Failed)?;
+        match count > SCRIPT_SERIES_ENTRIES_MAX {
+            true => Err(too_many_entries()),
+            false => Ok(json),
+        }
+    }
+
+    fn series_stats(&mut self, id: &str, arguments: Array<'_>) -> Result<Vec<u8>, HostError> {
+        let name = script_series_name(arguments)?;
+        let extent = self.source.series_extent(id, name);
+        Ok(script_series_stats(extent.map_err(HostError::Failed)?))
     }
 
     /// The value of a counter, or the names of all.
@@ -310,7 +366,8 @@ impl<S: Source> SourceHost<'_, S> {
         Ok(json)
     }
 
-    /// The value of a counter by what counted: this node of this database.
+    /// The value of a counter by what counted: this node of this database. Nothing counted without
+    /// the counter.
     fn counter_by_node(&mut self, id: &str, name: &str) -> Result<Vec<u8>, BoxError> {
         let value = self.counters(id, Some(name))?;
         let found = self.source.document_by_id(id)?;
@@ -321,12 +378,11 @@ impl<S: Source> SourceHost<'_, S> {
             ChangeVector::Text(_) => None,
         });
         let mut json = Vec::new();
-        match place {
-            Some(place) if value != b"null" => {
-                write_object(&mut json, |nodes| nodes.raw(&place, &value));
+        write_object(&mut json, |nodes| {
+            if let Some(place) = place.filter(|_| value != b"null") {
+                nodes.raw(&place, &value);
             }
-            _ => json.extend_from_slice(b"null"),
-        }
+        });
         Ok(json)
     }
 

@@ -158,6 +158,17 @@ impl<'a> StoredDocument<'a> {
     }
 }
 
+/// How long a time series is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesExtent {
+    /// Time of the first entry, in milliseconds since 1970.
+    pub first: i64,
+    /// Time of the last entry.
+    pub last: i64,
+    /// Number of entries.
+    pub count: u64,
+}
+
 /// An entry of a time series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesEntry<'e> {
@@ -249,13 +260,12 @@ pub trait Source {
         Ok(Vec::new())
     }
 
-    /// Times of the first and the last entry of a time series of the document with this id, in
-    /// milliseconds since 1970; names and ids in any case. `None` without such a series, as in a
-    /// source that keeps none.
+    /// How long a time series of the document with this id is; names and ids in any case. `None`
+    /// without such a series, as in a source that keeps none.
     ///
     /// # Errors
     /// As [`document`](Source::document).
-    fn series_span(&self, id: &str, name: &str) -> Result<Option<(i64, i64)>, BoxError> {
+    fn series_extent(&self, id: &str, name: &str) -> Result<Option<SeriesExtent>, BoxError> {
         let _ = (id, name);
         Ok(None)
     }

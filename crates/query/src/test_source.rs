@@ -18,7 +18,7 @@ use crate::parameters::Parameters;
 use crate::plan::plan;
 use crate::source::{
     ChangeVector, ColumnAccess, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope,
-    SeriesEntry, Source, StoredDocument,
+    SeriesEntry, SeriesExtent, Source, StoredDocument,
 };
 use crate::syntax::parse;
 use crate::{BoundQuery, bind};
@@ -251,10 +251,16 @@ impl Source for TestSource<'_> {
         Ok(())
     }
 
-    fn series_span(&self, id: &str, name: &str) -> Result<Option<(i64, i64)>, BoxError> {
-        let series = self.database.series.get(&series_key(id, name));
-        let ends = series.and_then(|entries| entries.first().zip(entries.last()));
-        Ok(ends.map(|(first, last)| (first.0, last.0)))
+    fn series_extent(&self, id: &str, name: &str) -> Result<Option<SeriesExtent>, BoxError> {
+        let Some(entries) = self.database.series.get(&series_key(id, name)) else {
+            return Ok(None);
+        };
+        let ends = entries.first().zip(entries.last());
+        Ok(ends.map(|(first, last)| SeriesExtent {
+            first: first.0,
+            last: last.0,
+            count: entries.len() as u64,
+        }))
     }
 
     fn visit_series(

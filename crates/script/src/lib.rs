@@ -18,6 +18,7 @@
 
 mod assignments;
 mod error;
+mod functions;
 mod host;
 pub mod index;
 mod input;

@@ -19,6 +19,7 @@ use rquickjs::function::{Func, Function};
 use rquickjs::{Context, Ctx, Error, Exception, Object, Persistent, Runtime};
 
 use crate::error::{BoxError, ScriptError};
+use crate::functions;
 use crate::host::{HOST, Host, HostError};
 use crate::input::Argument;
 use crate::limits::ScriptLimits;
@@ -44,7 +45,6 @@ const HOST_FUNCTIONS: &[&str] = &[
     "archived.archiveAt",
     "archived.unarchive",
     "attachments",
-    "attachmentsFor",
     "cmpxchg",
     "counter",
     "counterNamesFor",
@@ -59,9 +59,6 @@ const HOST_FUNCTIONS: &[&str] = &[
     "includes.document",
     "includes.revisions",
     "incrementCounter",
-    "loadAttachment",
-    "loadAttachments",
-    "spatial.distance",
     "timeSeriesNamesFor",
 ];
 
@@ -398,17 +395,12 @@ fn open_prelude<'js>(ctx: &Ctx<'js>, budget: &Rc<Budget>) -> rquickjs::Result<Ob
     };
     open.call((
         Func::from(host),
-        HOST_FUNCTIONS.to_vec(),
+        [HOST_FUNCTIONS, &functions::NAMES].concat(),
         Func::from(charge),
     ))
 }
 
 fn ask_host(name: &str, arguments: &str, inexact: &RefCell<Inexact>) -> Result<String, HostError> {
-    if !HOST.is_set() {
-        return Err(HostError::Refused(format!(
-            "{name}() works inside a run only"
-        )));
-    }
     let refused = |error: &dyn std::error::Error| HostError::Refused(error.to_string());
     let mut parser = Parser::new(Limits::default());
     let parsed = parser
@@ -423,6 +415,14 @@ fn ask_host(name: &str, arguments: &str, inexact: &RefCell<Inexact>) -> Result<S
         root = restored.root();
     }
     let array = root.as_array().ok_or_else(|| HostError::unserved(name))?;
+    if let Some(answer) = functions::call(name, array) {
+        return answer.map(|json| String::from_utf8_lossy(&json).into_owned());
+    }
+    if !HOST.is_set() {
+        return Err(HostError::Refused(format!(
+            "{name}() works inside a run only"
+        )));
+    }
     let answer = HOST.with(|host| host.call(name, array))?;
     if may_hold_inexact(&answer)
         && let Ok(answer) = DocumentBuf::from_json(&answer, &Limits::default())

@@ -9,10 +9,12 @@
 (function (host, functions, charge) {
   'use strict';
   const { parse, stringify } = JSON;
-  const { create, defineProperty, hasOwn, setPrototypeOf } = Object;
+  const { create, defineProperty, getPrototypeOf, hasOwn, setPrototypeOf } = Object;
   const METADATA = '@metadata';
   // What the database says of a document, by the object that stands for it.
   const about = new WeakMap();
+  // All of what it says of documents.
+  const records = new WeakSet();
   let outputs = [];
   let main = null;
 
@@ -23,6 +25,17 @@
   // Undefined is null in a document; a function or symbol is left out.
   function plain(key, value) {
     return value === undefined ? null : value;
+  }
+
+  // As `plain`; a stored document comes with its id in its metadata, and metadata alone with all
+  // that the database says.
+  function shown(key, value) {
+    const known = isObject(value) ? about.get(value) : undefined;
+    const inherited = isObject(value) ? getPrototypeOf(value) : undefined;
+    if (key !== METADATA && records.has(inherited)) return { ...value, ...inherited };
+    const id = known === undefined ? '' : known['@id'];
+    if (id === '' || id === undefined) return plain(key, value);
+    return { ...value, [METADATA]: { ...ownMetadata(value), '@id': id } };
   }
 
   function isObject(value) {
@@ -47,6 +60,7 @@
     if (answer === null) return null;
     const { a: known, d: value } = answer;
     about.set(value, known);
+    records.add(known);
     const own = ownMetadata(value);
     if (isObject(own)) setPrototypeOf(own, known);
     else setPrototypeOf(value, bare);
@@ -105,6 +119,18 @@
     });
   }
 
+  // An attachment with its text, which is read when it is asked for.
+  function withText(id, attachment) {
+    if (!isObject(attachment)) return null;
+    const getContentAsString = () => ask('attachmentText', [id, attachment.Name]);
+    return defineProperty(attachment, 'getContentAsString', { value: getContentAsString });
+  }
+
+  function attachmentsOf(name, value) {
+    const id = idOf(value);
+    return ask(name, [id]).map((attachment) => withText(id, attachment));
+  }
+
   function output(...values) {
     for (const value of values) {
       outputs.push(typeof value === 'string' ? value : stringify(value) ?? String(value));
@@ -146,9 +172,29 @@
           }
           return call('delete', ...range);
         },
-        get: (from, to) => call('get', from, to),
+        get: (...range) => {
+          if (range.length !== 0 && range.length !== 2) {
+            throw new TypeError('get() takes two times, (from, to), or none for all entries');
+          }
+          return call('get', ...range);
+        },
         getStats: () => call('getStats'),
       };
+    },
+    loadAttachment: (value, name) => {
+      const id = idOf(value);
+      return withText(id, ask('loadAttachment', [id, name]));
+    },
+    loadAttachments: (value) => attachmentsOf('loadAttachments', value),
+    attachmentsFor: (value) => attachmentsOf('attachmentsFor', value),
+    // The value as it is: digits that a number cannot hold are put back in any case.
+    scalarToRawString: (value, field) => {
+      if (typeof field !== 'function') {
+        throw new TypeError('scalarToRawString() takes a document and a function of it');
+      }
+      const found = field(value);
+      if (isObject(found)) throw new TypeError('scalarToRawString() is for numbers and texts');
+      return found ?? null;
     },
     output,
     console: { log: output },
@@ -166,6 +212,9 @@
     place[last] = (...values) =>
       ask(name, values.map((value) => (isObject(value) && about.has(value) ? idOf(value) : value)));
   }
+  // Of what is no place there is no distance: it is less than none, and more than none.
+  const { distance } = offered.spatial;
+  offered.spatial.distance = (...values) => distance(...values) ?? undefined;
   Object.assign(globalThis, offered);
 
   // The engine counts turns and calls, not what a built-in function does with a long text: that
@@ -381,7 +430,7 @@
       }
       main = values[0];
       const result = program.apply(main, [...values, args]);
-      const left = stringify(isPatch ? main : result, plain) ?? 'null';
+      const left = (isPatch ? stringify(main, plain) : stringify(result, shown)) ?? 'null';
       return '{"r":' + left + ',"o":' + stringify(outputs) + '}';
     } finally {
       clean();

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_document::{
-    Array, Builder, DocumentBuf, Object, Parser, Value, split_metadata, write_array,
+    Array, Builder, DocumentBuf, Object, Parser, Value, split_metadata, write_array, write_object,
 };
 use jackdaw_io::Vfs;
 use jackdaw_script::{
@@ -44,6 +44,7 @@ const SERVED: &[&str] = &[
     "cmpxchg",
     "counter",
     "counterNamesFor",
+    "counterRaw",
     "incrementCounter",
     "deleteCounter",
 ];
@@ -471,6 +472,9 @@ impl Host for PatchHost<'_, '_> {
                 let name = text(1).filter(|name| !name.is_empty());
                 let name =
                     name.ok_or_else(|| HostError::Refused(format!("{counter}() needs a name")))?;
+                if counter == "counterRaw" {
+                    return self.counter_by_node(id, name);
+                }
                 let action = match counter {
                     "incrementCounter" => CounterAction::Increment(delta(arguments.get(2))?),
                     "deleteCounter" => CounterAction::Delete,
@@ -519,6 +523,20 @@ impl PatchHost<'_, '_> {
         let change = |writer: &mut Writer<'_>| writer.change_counters(id, &[operation]);
         self.writer.without_results(change).map_err(host_error)?;
         Ok(b"null".to_vec())
+    }
+
+    /// The value of a counter by what counted: this node of this database. Nothing counted without
+    /// the counter.
+    fn counter_by_node(&mut self, id: &str, name: &str) -> Result<Vec<u8>, HostError> {
+        let value = self.counter(id, name, CounterAction::Get)?;
+        let place = self.writer.id.place();
+        let mut json = Vec::new();
+        write_object(&mut json, |nodes| {
+            if value != b"null" {
+                nodes.raw(&place, &value);
+            }
+        });
+        Ok(json)
     }
 
     fn counter_names(&mut self, id: &str) -> Result<Vec<u8>, HostError> {

@@ -12,7 +12,8 @@
 //! their transaction, `guards` about guards of cluster-wide transactions and values of
 //! compare-exchange that expire, `unknown_directories` about directories of databases and
 //! indexes that nothing names, `lost_files` about random removals and copies between runs,
-//! `places` about fields of places in static indexes.
+//! `places` about fields of places in static indexes, `javascript_indexes` about what
+//! maps in JavaScript read and make, and the fields that facets name.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -28,6 +29,7 @@ mod foresight;
 mod groups;
 mod guards;
 mod imports;
+mod javascript_indexes;
 mod lost_files;
 mod model;
 mod places;

@@ -4,16 +4,16 @@
 //! Called by `query` and `filter`. All calls of a query's conditions become one program, which
 //! computes one of them at a time: what `and` and `or` do not need is never called.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use super::condition::Binder;
 use super::filter::bind_filter;
-use super::select::{call_text, is_scripted, member_text, script_call};
+use super::select::{call_text, inside_loaded, is_scripted, member_text, script_call};
 use crate::error::QueryError;
 use crate::filter::{Constant, Filter, Operand};
 use crate::nearest::has_near;
 use crate::scripted::{Returned, ScriptCall};
-use crate::syntax::{Argument, Call, Comparison, Expression, PathPart, Query, Value};
+use crate::syntax::{Argument, Call, Comparison, Expression, Path, PathPart, Query, Value};
 
 /// Name of the number of the wanted value in the program.
 const SLOT: &str = "$$slot";
@@ -22,6 +22,7 @@ const SLOT: &str = "$$slot";
 pub(super) struct Computed<'q> {
     query: &'q Query,
     texts: RefCell<Vec<String>>,
+    reads_loaded: Cell<bool>,
 }
 
 impl<'q> Computed<'q> {
@@ -30,6 +31,7 @@ impl<'q> Computed<'q> {
         Computed {
             query,
             texts: RefCell::default(),
+            reads_loaded: Cell::new(false),
         }
     }
 
@@ -41,11 +43,11 @@ impl<'q> Computed<'q> {
     ) -> Result<Option<usize>, QueryError> {
         let text = match expression {
             Expression::Call(call) if is_scripted(self.query, call) => {
-                self.refuse_loaded(call)?;
+                self.note_loaded(call);
                 call_text(binder, self.query, call)?
             }
             Expression::CallMember(call, path) if is_scripted(self.query, call) => {
-                self.refuse_loaded(call)?;
+                self.note_loaded(call);
                 call_text(binder, self.query, call)? + &member_text(path)
             }
             _ => return Ok(None),
@@ -58,21 +60,46 @@ impl<'q> Computed<'q> {
         })))
     }
 
-    fn refuse_loaded(&self, call: &Call) -> Result<(), QueryError> {
-        let is_loaded = |name: &str| self.query.load.iter().any(|item| item.alias == name);
-        let mut arguments = call.arguments.iter();
-        match arguments.any(|argument| match argument {
-            Argument::Expression(Expression::Path(path)) => {
-                matches!(path.parts.first(), Some(PathPart::Name(name)) if is_loaded(name))
-            }
-            _ => false,
-        }) {
-            true => Err(QueryError::not_executed(
-                "A function of a loaded document in `filter`",
-                "Pass the document, and load inside the function.",
-            )),
-            false => Ok(()),
+    /// The position in `load` of the document that a path begins with.
+    pub(super) fn loaded_slot(&self, path: &Path) -> Option<usize> {
+        let Some(PathPart::Name(first)) = path.parts.first() else {
+            return None;
+        };
+        self.query.load.iter().position(|item| item.alias == *first)
+    }
+
+    /// A field of a document of `load`.
+    pub(super) fn loaded(&self, slot: usize, path: &Path) -> Result<Operand, QueryError> {
+        if self.query.load[slot].many {
+            return Err(QueryError::not_executed(
+                "A list of loaded documents in `filter`",
+                "Pass it to a declared function.",
+            ));
         }
+        self.reads_loaded.set(true);
+        Ok(Operand::Loaded(slot, inside_loaded(path, false)))
+    }
+
+    /// Notes whether a call is given a document of `load`, or a part of one.
+    fn note_loaded(&self, call: &Call) {
+        for argument in &call.arguments {
+            match argument {
+                Argument::Expression(Expression::Path(path)) => {
+                    if self.loaded_slot(path).is_some() {
+                        self.reads_loaded.set(true);
+                    }
+                }
+                Argument::Expression(
+                    Expression::Call(inner) | Expression::CallMember(inner, _),
+                ) => self.note_loaded(inner),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the conditions look at documents of `load`.
+    pub(super) fn reads_loaded(&self) -> bool {
+        self.reads_loaded.get()
     }
 
     /// The condition with `= true` behind calls that stand alone.
@@ -107,7 +134,9 @@ impl<'q> Computed<'q> {
         }
         body.push('}');
         let mut call = script_call(binder, self.query, body, Returned::Row)?;
-        call.program.parameters.truncate(1);
+        if !self.reads_loaded() {
+            call.program.parameters.truncate(1);
+        }
         call.program.parameters.push(SLOT.to_owned());
         Ok(Some(call))
     }

@@ -3,13 +3,15 @@
 //! Called by `query`, and by `series` for conditions on entries. Values keep their types: `filter`
 //! compares as JSON does, not as an index.
 
+use jackdaw_document::METADATA;
+
 use super::computed::Computed;
 use super::condition::Binder;
 use crate::error::QueryError;
 use crate::fields::FieldPath;
 use crate::filter::{Constant, Filter, Operand};
 use crate::parameters::{Parameters, Resolved};
-use crate::syntax::{Argument, Call, Expression, Value};
+use crate::syntax::{Argument, Call, Expression, Path, PathPart, Value};
 
 /// The value an expression is, beside the others it is compared with.
 type BindOperand<'b, O> = dyn Fn(&Expression, &[&Expression]) -> Result<O, QueryError> + 'b;
@@ -136,12 +138,23 @@ fn operand(
         return Ok(Operand::Computed(slot));
     }
     match expression {
-        Expression::Path(path) => Ok(Operand::Field(FieldPath::new(path, binder.alias))),
+        Expression::Path(path) => match computed.loaded_slot(path) {
+            Some(slot) => computed.loaded(slot, path),
+            None => Ok(Operand::Field(FieldPath::new(path, binder.alias))),
+        },
         Expression::Value(value) => Ok(Operand::Constant(constant(
             binder.parameters.resolve(value)?,
             "`filter`",
         )?)),
         Expression::Call(call) if call.is("id") => {
+            if let [Argument::Expression(Expression::Path(path))] = call.arguments.as_slice()
+                && path.as_name().is_some()
+                && let Some(slot) = computed.loaded_slot(path)
+            {
+                let mut parts = path.parts.clone();
+                parts.extend([METADATA, "@id"].map(|name| PathPart::Name(name.to_owned())));
+                return computed.loaded(slot, &Path { parts });
+            }
             binder.check_id_argument(call)?;
             Ok(Operand::Id)
         }

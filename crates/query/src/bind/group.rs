@@ -3,6 +3,7 @@
 //! Called by `query`. After it `count()`, `sum(F)`, `key()`, keys and their aliases are plain
 //! fields, so conditions, order and projection are bound as those of documents.
 
+use super::select::is_scripted;
 use crate::error::QueryError;
 use crate::fields::FieldPath;
 use crate::groups::{COUNT, Grouping, KEY};
@@ -32,6 +33,7 @@ pub(super) fn bind_group(query: &Query) -> Result<(Grouping, Query), QueryError>
 
 /// Fields of groups, by what the query calls them.
 struct Names<'q> {
+    query: &'q Query,
     alias: Option<&'q str>,
     keys: Vec<FieldPath>,
     contents: Vec<bool>,
@@ -43,6 +45,7 @@ struct Names<'q> {
 impl<'q> Names<'q> {
     fn new(query: &'q Query) -> Result<Names<'q>, QueryError> {
         let mut names = Names {
+            query,
             alias: query.from.alias.as_deref(),
             keys: Vec::new(),
             contents: Vec::new(),
@@ -202,6 +205,7 @@ impl<'q> Names<'q> {
             list.iter().map(|one| self.rewrite(one)).collect()
         };
         Ok(match expression {
+            Expression::Path(path) if self.is_group(path) => expression.clone(),
             Expression::Path(_) => self.known(expression)?,
             Expression::Compare {
                 left,
@@ -225,18 +229,28 @@ impl<'q> Names<'q> {
             Expression::Not(inner) => Expression::Not(boxed(inner)?),
             Expression::And(list) => Expression::And(all(list)?),
             Expression::Or(list) => Expression::Or(all(list)?),
-            Expression::Call(call) => {
-                let arguments = call.arguments.iter().map(|argument| match argument {
-                    Argument::Expression(inner) => self.rewrite(inner).map(Argument::Expression),
-                    other => Ok(other.clone()),
-                });
-                Expression::Call(Call {
-                    name: call.name.clone(),
-                    arguments: arguments.collect::<Result<_, QueryError>>()?,
-                })
+            Expression::Call(call) => Expression::Call(self.call(call)?),
+            Expression::CallMember(call, member) => {
+                Expression::CallMember(self.call(call)?, member.clone())
             }
-            Expression::Value(_) | Expression::CallMember(..) => expression.clone(),
+            Expression::Value(_) => expression.clone(),
         })
+    }
+
+    fn call(&self, call: &Call) -> Result<Call, QueryError> {
+        let arguments = call.arguments.iter().map(|argument| match argument {
+            Argument::Expression(inner) => self.rewrite(inner).map(Argument::Expression),
+            other => Ok(other.clone()),
+        });
+        Ok(Call {
+            name: call.name.clone(),
+            arguments: arguments.collect::<Result<_, QueryError>>()?,
+        })
+    }
+
+    /// Whether a path stands for the whole group.
+    fn is_group(&self, path: &Path) -> bool {
+        path.as_name().is_some() && path.as_name() == self.alias
     }
 
     /// Counts and sums order as numbers.
@@ -273,6 +287,14 @@ impl<'q> Names<'q> {
         };
         let items = match &select.items {
             SelectItems::All => everything(),
+            SelectItems::List(items)
+                if matches!(items.as_slice(), [SelectItem {
+                    value: SelectValue::Expression(Expression::Path(path)),
+                    ..
+                }] if self.is_group(path)) =>
+            {
+                everything()
+            }
             SelectItems::Object(script) => SelectItems::Object(script.clone()),
             SelectItems::List(items) => {
                 let mut fields = Vec::with_capacity(items.len());
@@ -287,6 +309,12 @@ impl<'q> Names<'q> {
                         }
                         (Some(name), _) => field(&name, item.alias.clone()),
                         (None, Expression::Value(_)) => item.clone(),
+                        (None, Expression::Call(call)) if is_scripted(self.query, call) => {
+                            SelectItem {
+                                value: SelectValue::Expression(self.rewrite(expression)?),
+                                alias: item.alias.clone(),
+                            }
+                        }
                         (None, Expression::Call(call)) => {
                             return Err(QueryError::invalid(format!(
                                 "Unknown aggregation method in SELECT clause of the group by \

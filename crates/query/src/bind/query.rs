@@ -36,6 +36,8 @@ pub struct BoundQuery {
     pub(crate) filter: Option<Filter>,
     /// Computes values of `filter`.
     pub(crate) filter_script: Option<ScriptCall>,
+    /// Whether `filter` looks at documents of `load`.
+    pub(crate) filter_reads_loaded: bool,
     pub(crate) order: Vec<OrderKey>,
     pub(crate) projection: Projection,
     pub(crate) projection_behavior: ProjectionBehavior,
@@ -230,6 +232,7 @@ fn bind_plain(
         predicate,
         filter,
         filter_script,
+        filter_reads_loaded: computed.reads_loaded(),
         order,
         projection,
         projection_behavior: ProjectionBehavior::Default,
@@ -289,7 +292,9 @@ impl BoundQuery {
         self.distinct = false;
         self.include.clear();
         self.highlights.clear();
-        self.load.clear();
+        if !self.filter_reads_loaded {
+            self.load.clear();
+        }
         self.script = None;
         self.series.clear();
         self

@@ -37,6 +37,8 @@ const SCRIPT_FUNCTIONS: &[&str] = &[
     "lastModified",
     "load",
     "loadPath",
+    "spatial.distance",
+    "toStringWithFormat",
 ];
 
 pub(super) fn bind_select<'q, 'p: 'q>(
@@ -144,7 +146,7 @@ fn load_ids(binder: &Binder<'_, '_>, path: &Path, earlier: &[Load]) -> LoadIds {
 }
 
 /// The path inside a loaded document, without its alias: `b.To`, and of a list `b.To` or `b[].To`.
-fn inside_loaded(path: &Path, many: bool) -> FieldPath {
+pub(super) fn inside_loaded(path: &Path, many: bool) -> FieldPath {
     let mut parts = path.parts.get(1..).unwrap_or_default();
     if let ([PathPart::Each, rest @ ..], true) = (parts, many) {
         parts = rest;
@@ -183,13 +185,17 @@ fn bind_items(
     if let [
         SelectItem {
             value: SelectValue::Expression(Expression::Path(path)),
-            alias: None,
+            ..
         },
     ] = items
-        && path.as_name().is_some()
-        && path.as_name() == binder.alias
+        && let Some(name) = path.as_name()
     {
-        return Ok((Projection::Document, None, Vec::new()));
+        if Some(name) == binder.alias {
+            return Ok((Projection::Document, None, Vec::new()));
+        }
+        if let Some(slot) = query.load.iter().position(|item| item.alias == name) {
+            return Ok((Projection::Loaded(slot), None, Vec::new()));
+        }
     }
     if let [
         SelectItem {
@@ -412,5 +418,7 @@ fn refused_call(call: &Call) -> QueryError {
     {
         return QueryError::invalid(format!("{name} may only be used in group by queries"));
     }
-    QueryError::NotSupported(format!("Method '{name}' is not supported."))
+    QueryError::invalid(format!(
+        "Unknown method call in SELECT clause: '{name}' method"
+    ))
 }

@@ -345,7 +345,10 @@ fn clauses_without_meaning_are_refused() {
             "from Cars select count()",
             "count may only be used in group by queries",
         ),
-        ("from Cars select nope()", "Method 'nope' is not supported."),
+        (
+            "from Cars select nope()",
+            "Unknown method call in SELECT clause: 'nope' method",
+        ),
         (
             "from Cars select { A: 1 }",
             "requires that aliases will be defined, but none had",

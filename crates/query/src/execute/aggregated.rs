@@ -17,9 +17,10 @@ use crate::bind::{FacetItem, setup_facets};
 use crate::error::QueryError;
 use crate::facet_counts::{Matched, Way};
 use crate::facets::{Facet, FacetKind, FacetRow, made};
+use crate::fields::IndexField;
 use crate::plan::{Access, Plan};
 use crate::project::{Projection, write_document};
-use crate::source::{DocumentNumber, Source, StoredDocument};
+use crate::source::{DocumentNumber, IndexRows, Source, StoredDocument};
 use crate::suggest::Suggest;
 
 /// Gives the rows of a query for facets or suggestions; `None` for any other.
@@ -60,6 +61,7 @@ fn run_facets<S: Source>(
             }
         }
     }
+    check_facets(plan, &facets, source)?;
     let mut outcome = begun();
     let (mut ids, mut known) = (Vec::new(), HashSet::new());
     for facet in &facets {
@@ -101,6 +103,31 @@ fn run_facets<S: Source>(
     }
     outcome.total_results = Some(facets.len() as u64);
     Ok(outcome)
+}
+
+/// A static index counts the values of fields that it has.
+fn check_facets<S: Source>(
+    plan: &Plan<'_>,
+    facets: &[Cow<'_, Facet>],
+    source: &S,
+) -> Result<(), QueryError> {
+    let index = match plan.rows {
+        IndexRows::Documents => None,
+        IndexRows::Entries { .. } | IndexRows::Results => source.index(),
+    };
+    let Some(index) = index.filter(|index| !index.has_open_fields) else {
+        return Ok(());
+    };
+    let is_known = |field: &IndexField| index.fields.iter().any(|known| known.path == field.path);
+    let mut fields = facets.iter().flat_map(|facet| facet.fields());
+    match fields.find(|field| !is_known(field)) {
+        None => Ok(()),
+        Some(field) => Err(QueryError::invalid(format!(
+            "Field {} not found in Index '{}'.",
+            field.path.as_str(),
+            index.name
+        ))),
+    }
 }
 
 /// The matches whose values are counted.

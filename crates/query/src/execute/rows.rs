@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use jackdaw_base::lowercase::lowercase;
-use jackdaw_document::{DocumentBuf, Value};
+use jackdaw_document::{DocumentBuf, METADATA, Object, Value};
 use jackdaw_search::Scores;
 use rustc_hash::FxHashSet;
 
@@ -25,7 +25,7 @@ use crate::project::{
     write_fields, write_made_row, write_projection, write_result, write_scored_document,
     write_series_row,
 };
-use crate::scripted::{Made, Returned, ScriptCall, Scripted};
+use crate::scripted::{Loaded, Made, Returned, ScriptCall, Scripted};
 use crate::source::{DocumentNumber, IndexRows, Source, StoredDocument};
 
 /// Memory of one remembered row beside its bytes: the set's slot and the allocation.
@@ -333,6 +333,7 @@ impl<'r, S: Source> Rows<'r, S> {
                 write_series_row(document, made, shown, &mut self.buffer);
             }
             Projection::Script => return self.give_made(document, number, made),
+            Projection::Loaded(slot) => return self.give_loaded(document, number, made, *slot),
         }
         self.give_buffer(document)
     }
@@ -342,6 +343,32 @@ impl<'r, S: Source> Rows<'r, S> {
             .row(document, &self.buffer)
             .map_err(QueryError::Sink)?;
         self.outcome.row_count += 1;
+        Ok(())
+    }
+
+    /// Gives the documents of an item of `load`: none of a list, and a row of metadata alone for a
+    /// single one that is not there.
+    fn give_loaded(
+        &mut self,
+        document: &StoredDocument<'_>,
+        number: DocumentNumber,
+        made: &Made<'_>,
+        slot: usize,
+    ) -> Result<(), QueryError> {
+        let documents = match made.loaded.get(slot) {
+            None | Some(Loaded::One(None)) => {
+                self.buffer.clear();
+                let shown = self.shown_projected(number);
+                write_projection(&[], document, made, None, shown, &mut self.buffer);
+                return self.give_buffer(document);
+            }
+            Some(loaded) => loaded.documents(),
+        };
+        for loaded in documents {
+            self.buffer.clear();
+            write_document(loaded, &mut self.buffer);
+            self.give_buffer(document)?;
+        }
         Ok(())
     }
 
@@ -367,11 +394,14 @@ impl<'r, S: Source> Rows<'r, S> {
                 )));
             };
             self.buffer.clear();
-            // A function that returns the document gives a document, not a projection of it.
-            let gives_document = returned == Some(Returned::Rows) && is_document(row, document);
-            match gives_document && !document.id.is_empty() {
-                true => write_document(document, &mut self.buffer),
-                false => {
+            // A function that returns a document gives that document, not a projection of it.
+            let returned_document = match returned == Some(Returned::Rows) {
+                true => self.returned_document(row, document)?,
+                false => None,
+            };
+            match returned_document {
+                Some(returned) => write_document(&returned, &mut self.buffer),
+                None => {
                     let shown = self.shown_projected(number);
                     write_made_row(row, document, shown, &mut self.buffer);
                 }
@@ -379,6 +409,30 @@ impl<'r, S: Source> Rows<'r, S> {
             self.give_buffer(document)?;
         }
         Ok(())
+    }
+
+    /// The document that a script returned as it is: that of the match, or one that was loaded.
+    fn returned_document<'d>(
+        &self,
+        row: Object<'_>,
+        document: &StoredDocument<'d>,
+    ) -> Result<Option<StoredDocument<'d>>, QueryError>
+    where
+        'r: 'd,
+    {
+        if document.id.is_empty() {
+            return Ok(None);
+        }
+        if is_document(row, document) {
+            return Ok(Some(document.clone()));
+        }
+        let metadata = row.get(METADATA).and_then(|metadata| metadata.as_object());
+        let id = metadata.and_then(|metadata| metadata.get("@id"));
+        let found = match id.and_then(|id| id.as_str()) {
+            Some(id) => self.source.document_by_id(id).map_err(QueryError::Source)?,
+            None => None,
+        };
+        Ok(found.filter(|found| is_document(row, found)))
     }
 
     /// Whether the row of `document` is new.
@@ -408,6 +462,12 @@ impl<'r, S: Source> Rows<'r, S> {
             }
             Projection::Series => {
                 write_series_row(document, made, Shown::default(), &mut self.buffer)
+            }
+            Projection::Loaded(slot) => {
+                let loaded = made.loaded.get(*slot).map_or(&[][..], Loaded::documents);
+                for loaded in loaded {
+                    write_document(loaded, &mut self.buffer);
+                }
             }
             Projection::Script => {
                 let root = made.value.as_ref().map_or(Value::Null, DocumentBuf::root);

@@ -2,11 +2,14 @@
 //! documents or not) as without one.
 
 mod called_conditions;
+mod called_groups;
 mod differential;
 mod grouped;
 mod kept_groups;
+mod loaded_documents;
 mod parallel_arrays;
 mod results;
+mod script_functions;
 mod scripted;
 mod search;
 mod sorters;

@@ -7,7 +7,8 @@ use jackdaw_document::DocumentBuf;
 use super::grouping::Rows;
 use crate::error::BoxError;
 use crate::source::{
-    DocumentNumber, Etag, IndexAccess, Numbers, Scope, SeriesEntry, Source, StoredDocument,
+    DocumentNumber, Etag, IndexAccess, Numbers, Scope, SeriesEntry, SeriesExtent, Source,
+    StoredDocument,
 };
 
 /// Groups as the documents of a query; scripts still find real documents by id.
@@ -57,8 +58,8 @@ impl<S: Source> Source for GroupSource<'_, S> {
         self.inner.counters(id)
     }
 
-    fn series_span(&self, id: &str, name: &str) -> Result<Option<(i64, i64)>, BoxError> {
-        self.inner.series_span(id, name)
+    fn series_extent(&self, id: &str, name: &str) -> Result<Option<SeriesExtent>, BoxError> {
+        self.inner.series_extent(id, name)
     }
 
     fn visit_series(

@@ -24,7 +24,7 @@ use crate::fields::FieldPath;
 use crate::filter::{Constant, Filter, Found as FilterValue, holds_for, with_field};
 use crate::project::{Found, find};
 use crate::scripted::Loaded;
-use crate::source::{SeriesEntry, Source, StoredDocument};
+use crate::source::{SeriesEntry, SeriesExtent, Source, StoredDocument};
 use aggregate::{Accumulator, Numbers};
 
 pub(crate) use aggregate::{ALL, Aggregate};
@@ -215,8 +215,8 @@ pub(crate) fn run<S: Source>(
     let Some(owner) = row.owner(query.owner) else {
         return Ok(SeriesAnswer::default());
     };
-    let span = source.series_span(owner.id, &query.name);
-    let Some((first, last)) = span.map_err(QueryError::Source)? else {
+    let extent = source.series_extent(owner.id, &query.name);
+    let Some(SeriesExtent { first, last, .. }) = extent.map_err(QueryError::Source)? else {
         return Ok(SeriesAnswer::default());
     };
     let range = match &query.range {

@@ -5,6 +5,9 @@ use jackdaw_document::{DocumentBuf, Value};
 use crate::host::HostError;
 use crate::input::ScriptDocument;
 
+/// Bytes of an attachment that maps read as text: its text has to fit into the memory of a realm.
+pub const ATTACHMENT_TEXT_BYTES_MAX: u64 = 4 << 20;
+
 /// The database, as of the snapshot that an index worker reads. It may note which ids it was asked
 /// for, so that their changes bring the document that asked back to the map.
 pub trait IndexHost {
@@ -42,6 +45,13 @@ pub trait IndexHost {
     /// As [`IndexHost::load`].
     fn attachments(&mut self, id: &str) -> Result<Vec<Attachment>, HostError>;
 
+    /// The content of an attachment of the document called `id`, of at most
+    /// [`ATTACHMENT_TEXT_BYTES_MAX`] bytes; `None` without it. The name in any letter case.
+    ///
+    /// # Errors
+    /// As [`IndexHost::load`]; a longer content is refused.
+    fn attachment_content(&mut self, id: &str, name: &str) -> Result<Option<Vec<u8>>, HostError>;
+
     /// Whether the run must end now. Asked now and then.
     fn is_over(&mut self) -> bool;
 }
@@ -69,6 +79,10 @@ impl IndexHost for EmptyDatabase {
 
     fn attachments(&mut self, _: &str) -> Result<Vec<Attachment>, HostError> {
         Ok(Vec::new())
+    }
+
+    fn attachment_content(&mut self, _: &str, _: &str) -> Result<Option<Vec<u8>>, HostError> {
+        Ok(None)
     }
 
     fn is_over(&mut self) -> bool {

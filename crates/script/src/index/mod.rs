@@ -15,12 +15,12 @@ mod item;
 mod javascript;
 pub(crate) mod linq;
 mod machine;
-mod native;
+pub(crate) mod native;
 mod program;
 
 pub use entry::special;
 pub use error::{CompileError, RunError};
-pub use host::{Attachment, EmptyDatabase, IndexHost, LoadedDocument};
+pub use host::{ATTACHMENT_TEXT_BYTES_MAX, Attachment, EmptyDatabase, IndexHost, LoadedDocument};
 pub use item::{IndexedCounter, IndexedDocument, IndexedSeries, IndexedSeriesEntry};
 pub use machine::IndexMachine;
 pub use program::{MapProgram, MapSource, ReduceProgram};

@@ -37,6 +37,7 @@ pub(crate) struct MapFacts {
     pub(crate) referenced_collections: Vec<String>,
     pub(crate) uses_compare_exchange: bool,
     pub(crate) has_fan_out: bool,
+    pub(crate) makes_fields: bool,
 }
 
 /// What a map goes over. Names are as written; collections, counters and time series are called
@@ -124,6 +125,12 @@ impl MapProgram {
     #[must_use]
     pub fn has_fan_out(&self) -> bool {
         self.map.facts.has_fan_out
+    }
+
+    /// Whether it may make fields whose names are values. False is a promise; true is not.
+    #[must_use]
+    pub fn makes_fields(&self) -> bool {
+        self.map.facts.makes_fields
     }
 
     pub(crate) fn code(&self) -> &MapCode {

@@ -237,3 +237,51 @@ fn a_failed_document_does_not_stop_the_next() {
         Err(RunError::Fatal(_))
     ));
 }
+
+#[test]
+fn fields_made_by_name_have_a_name_and_known_options() {
+    let entry = |call: &str| {
+        let map = compile(&format!("map('U', u => ({{ _: {call} }}))"));
+        match IndexWorld::default().of_document(&map, r#"{"n":"Ann","v":1,"o":{"a":1}}"#) {
+            Ok(entries) => entries.join(" "),
+            Err(error) => error.to_string(),
+        }
+    };
+    for (call, expected) in [
+        (
+            "createField(u.n, u.v, { indexing: 'exact', storage: true, termVector: null })",
+            r#"{"_":{"$field":"Ann","$value":1,"$options":{"Indexing":"exact","Storage":"Yes"}}}"#,
+        ),
+        (
+            "createField('o', u.o, { Storage: 'No', other: 'x' })",
+            r#"{"_":{"$field":"o","$value":{"a":1},"$options":{"Storage":"No"}}}"#,
+        ),
+        (
+            "createField('o', null)",
+            r#"{"_":{"$field":"o","$value":null,"$options":{}}}"#,
+        ),
+    ] {
+        assert_eq!(entry(call), expected, "{call}");
+    }
+    for (call, expected) in [
+        ("createField(null, u.v)", "needs the name"),
+        ("createField(u.none, u.v, {})", "needs the name"),
+        ("createField('', u.v)", "needs the name"),
+        ("createField(7, u.v)", "needs the name"),
+        (
+            "createField('x', 1, { indexing: 'Nope' })",
+            "'Nope' is no value of the option indexing",
+        ),
+        (
+            "createField('x', 1, { storage: 'maybe' })",
+            "'maybe' is no value of the option storage",
+        ),
+        (
+            "createField('x', 1, { termVector: 3 })",
+            "'3' is no value of the option termVector",
+        ),
+    ] {
+        let told = entry(call);
+        assert!(told.contains(expected), "{call}: {told}");
+    }
+}

@@ -5,6 +5,8 @@ mod assignments;
 mod bombs;
 mod clients;
 mod common;
+mod functions;
+mod index_attachments;
 mod index_world;
 mod indexes;
 mod linq;

@@ -4,7 +4,7 @@
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_document::{Builder, DocumentBuf, Value};
 use jackdaw_script::HostError;
-use jackdaw_script::index::{Attachment, IndexHost, LoadedDocument};
+use jackdaw_script::index::{ATTACHMENT_TEXT_BYTES_MAX, Attachment, IndexHost, LoadedDocument};
 
 use super::references::{Asked, Reference};
 use crate::error::ReadError;
@@ -124,6 +124,35 @@ impl IndexHost for MapHost<'_> {
             .flat_map(|array| array.iter())
             .filter_map(attachment)
             .collect())
+    }
+
+    fn attachment_content(&mut self, id: &str, name: &str) -> Result<Option<Vec<u8>>, HostError> {
+        let Some(row) = self.row(id)? else {
+            return Ok(None);
+        };
+        let found = self.snapshot.attachment(row.number(), name);
+        let Some(found) = found.map_err(failed)? else {
+            return Ok(None);
+        };
+        if found.len_bytes > ATTACHMENT_TEXT_BYTES_MAX {
+            return Err(HostError::Refused(format!(
+                "The attachment '{name}' of '{}' has {} bytes, maps read at most \
+                 {ATTACHMENT_TEXT_BYTES_MAX} as text",
+                row.id(),
+                found.len_bytes
+            )));
+        }
+        let mut content = Vec::new();
+        loop {
+            let piece = self
+                .snapshot
+                .attachment_piece(&found.hash, content.len() as u64)
+                .map_err(failed)?;
+            if piece.is_empty() {
+                return Ok(Some(content));
+            }
+            content.extend_from_slice(piece);
+        }
     }
 
     fn is_over(&mut self) -> bool {

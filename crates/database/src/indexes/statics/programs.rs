@@ -18,6 +18,8 @@ pub(crate) struct Programs {
     /// Collections that maps load from, in lower case.
     referenced: Vec<String>,
     pub(crate) uses_exchange: bool,
+    /// Whether entries may have fields whose names are values.
+    pub(crate) makes_fields: bool,
 }
 
 impl Programs {
@@ -55,6 +57,7 @@ impl Programs {
                 None => maps[0].fields().to_vec(),
             },
             referenced: referenced(&maps),
+            makes_fields: reduce.is_none() && maps.iter().any(MapProgram::makes_fields),
             uses_exchange: maps.iter().any(MapProgram::uses_compare_exchange),
             maps,
             reduce,

@@ -1,5 +1,7 @@
 //! What JavaScript of an index asks, as questions to the [`IndexHost`].
 
+use std::borrow::Cow;
+
 use jackdaw_document::{Array, Value, write_array};
 
 use crate::host::{Host, HostError};
@@ -16,7 +18,7 @@ impl Host for ScriptHost<'_> {
         // A question about nothing is answered with nothing, as documents may be missing.
         let Some(first) = text(0) else {
             return Ok(match function {
-                "load" | "cmpxchg" | "loadAttachment" => b"null".to_vec(),
+                "load" | "cmpxchg" | "loadAttachment" | "attachmentText" => b"null".to_vec(),
                 _ => b"[]".to_vec(),
             });
         };
@@ -55,6 +57,13 @@ impl Host for ScriptHost<'_> {
                     None => out.extend_from_slice(b"null"),
                 }
             }
+            "attachmentText" => {
+                let name = text(1).unwrap_or_default();
+                match self.host.attachment_content(first, name)? {
+                    Some(content) => Value::String(&text_of(&content)).write_json(&mut out),
+                    None => out.extend_from_slice(b"null"),
+                }
+            }
             _ => {
                 let message = format!("{function}() cannot be used in an index");
                 return Err(HostError::Refused(message));
@@ -65,6 +74,26 @@ impl Host for ScriptHost<'_> {
 
     fn is_over(&mut self) -> bool {
         self.host.is_over()
+    }
+}
+
+/// The text of a content: UTF-8, or UTF-16 that says so at its beginning. What is no text becomes
+/// replacement characters.
+fn text_of(content: &[u8]) -> Cow<'_, str> {
+    let wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+        let (pairs, rest) = bytes.as_chunks::<2>();
+        let units: Vec<u16> = pairs.iter().map(|pair| unit(*pair)).collect();
+        let mut text = String::from_utf16_lossy(&units);
+        if !rest.is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+        Cow::Owned(text)
+    };
+    match content {
+        [0xEF, 0xBB, 0xBF, rest @ ..] => String::from_utf8_lossy(rest),
+        [0xFF, 0xFE, rest @ ..] => wide(rest, u16::from_le_bytes),
+        [0xFE, 0xFF, rest @ ..] => wide(rest, u16::from_be_bytes),
+        _ => String::from_utf8_lossy(content),
     }
 }
 

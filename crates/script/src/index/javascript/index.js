@@ -19,7 +19,23 @@ function groupBy(key) {
   return { aggregate: (f) => { $found.push({ kind: 'reduce', key, f }); } };
 }
 
+// Values of options of fields, in any letter case; a boolean says yes or no.
+const $OPTIONS = {
+  indexing: ['default', 'exact', 'highlighting', 'no', 'search'],
+  storage: ['no', 'yes'],
+  termvector: ['no', 'withoffsets', 'withpositions', 'withpositionsandoffsets', 'yes'],
+};
 function createField(name, value, options) {
+  if (typeof name !== 'string' || name === '') {
+    throw new TypeError('createField() needs the name of the field, a text');
+  }
+  for (const [option, given] of Object.entries(options ?? {})) {
+    const known = $OPTIONS[option.toLowerCase()];
+    if (known === undefined || given === null || typeof given === 'boolean') continue;
+    if (!known.includes(String(given).toLowerCase())) {
+      throw new TypeError(`createField(): '${given}' is no value of the option ${option}`);
+    }
+  }
   return { $field: name, $value: value, $options: options };
 }
 function createSpatialField(first, second) {

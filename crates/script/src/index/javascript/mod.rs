@@ -20,10 +20,13 @@ use crate::lenient;
 use crate::limits::ScriptLimits;
 use crate::machine::{Machine, Wanted};
 use crate::program::Program;
+use crate::tokens::tokens;
 
 const INDEX_JS: &str = include_str!("index.js");
 /// What a run is given: what to map or reduce, how, and the fields of a reduce.
 const PARAMETERS: [&str; 3] = ["$item", "$mode", "$fields"];
+/// Words of texts that make fields whose names are values.
+const FIELD_MAKERS: [&str; 3] = ["createField", "$name", "$field"];
 /// A collection that stands for all documents.
 const ALL_DOCUMENTS: &str = "@all_docs";
 
@@ -55,6 +58,12 @@ impl Mode {
             Mode::Reduce => "reduce",
         }
     }
+}
+
+/// Whether a word of `text` is one of `wanted`.
+fn names_one_of(text: &str, wanted: &[&str]) -> bool {
+    let mut list = tokens(text).into_iter();
+    list.any(|token| wanted.contains(&&text[token.start..token.end]))
 }
 
 /// What a text declares.
@@ -116,6 +125,7 @@ pub(crate) fn compile_map(
         fields: fields::returned(text),
         referenced_collections: fields::loaded_collections(&all),
         uses_compare_exchange: lenient::names(&all).iter().any(|name| name == "cmpxchg"),
+        makes_fields: names_one_of(&all, &FIELD_MAKERS),
         has_fan_out: declared.len() > 1 || fields::may_return_several(text),
     };
     Ok((script, facts))

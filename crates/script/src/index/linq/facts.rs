@@ -24,6 +24,7 @@ pub(super) fn of_map(
         fields,
         referenced_collections: std::mem::take(&mut parser.loaded_collections),
         uses_compare_exchange: parser.uses_compare_exchange,
+        makes_fields: parser.makes_fields,
         has_fan_out: fans_out(expression),
     })
 }

@@ -41,6 +41,8 @@ pub(super) struct Parser<'t> {
     pub(super) source: Option<MapSource>,
     pub(super) loaded_collections: Vec<String>,
     pub(super) uses_compare_exchange: bool,
+    /// Whether `CreateField` was met.
+    pub(super) makes_fields: bool,
     pub(super) depth: usize,
 }
 
@@ -74,6 +76,7 @@ impl<'t> Parser<'t> {
             source: None,
             loaded_collections: Vec::new(),
             uses_compare_exchange: false,
+            makes_fields: false,
             depth: 0,
         }
     }

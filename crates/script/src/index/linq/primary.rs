@@ -260,6 +260,7 @@ impl Parser<'_> {
                 }
             }
             Function::LoadCompareExchange => self.uses_compare_exchange = true,
+            Function::CreateField => self.makes_fields = true,
             _ => {}
         }
         Ok(Expression::Function(function, arguments))

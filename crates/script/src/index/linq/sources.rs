@@ -147,9 +147,11 @@ impl Parser<'_> {
         let compiled = parser.routine_body(&declared);
         let (library, slot_count) = (parser.library, parser.slot_count);
         let (loads, exchange) = (parser.loaded_collections, parser.uses_compare_exchange);
+        let makes_fields = parser.makes_fields;
         self.library = library;
         self.slot_count = slot_count;
         self.uses_compare_exchange |= exchange;
+        self.makes_fields |= makes_fields;
         for collection in loads {
             if !self.loaded_collections.contains(&collection) {
                 self.loaded_collections.push(collection);

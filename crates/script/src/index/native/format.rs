@@ -101,6 +101,14 @@ fn format_number(number: Number, format: &str) -> Option<String> {
             }
             'F' => Some(fixed(decimal, digits.unwrap_or(2), 1, false)),
             'N' => Some(fixed(decimal, digits.unwrap_or(2), 1, true)),
+            'P' => {
+                let hundredths = decimal.checked_mul(rust_decimal::Decimal::ONE_HUNDRED)?;
+                Some(fixed(hundredths, digits.unwrap_or(2), 1, true) + " %")
+            }
+            'E' => {
+                let double = number.to_f64();
+                Some(scientific(double, digits.unwrap_or(6), first))
+            }
             'X' => {
                 let Number::Long(long) = number else {
                     return None;
@@ -131,6 +139,17 @@ fn format_number(number: Number, format: &str) -> Option<String> {
     }
     text.truncate(text.trim_end_matches('.').len());
     Some(text)
+}
+
+/// A number with an exponent of at least three digits: `1.50E+000`.
+fn scientific(double: f64, digits: usize, letter: char) -> String {
+    let text = format!("{double:.digits$e}");
+    let (number, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{number}{letter}{sign}{exponent:0>3}")
 }
 
 /// A number with so many digits behind the point, and at least so many before it.

@@ -26,4 +26,7 @@ mod weight;
 pub(crate) use emit::entries;
 pub(crate) use evaluate::run;
 pub(crate) use expression::*;
+pub(crate) use format::{format_value, text_of};
 pub(crate) use root::{root_of, root_of_entries};
+pub(crate) use time::{as_date, format_span};
+pub(crate) use value::Value;
