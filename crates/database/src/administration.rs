@@ -83,7 +83,20 @@ impl Database {
     /// # Errors
     /// See [`DatabaseError`].
     pub fn reset_index(&self, name: &str) -> Result<bool, DatabaseError> {
-        self.indexes.set().reset(name)
+        self.indexes.set().reset(name, None)
+    }
+
+    /// [`Database::reset_index`], with other analyzers in place of those that it was made with: names
+    /// in lower case and steps, as [`StaticDefinition::analyzers`].
+    ///
+    /// # Errors
+    /// See [`DatabaseError`].
+    pub fn reset_index_with(
+        &self,
+        name: &str,
+        analyzers: Vec<(String, String)>,
+    ) -> Result<bool, DatabaseError> {
+        self.indexes.set().reset(name, Some(analyzers))
     }
 
     /// Puts the index that is to replace `name` in its place, whether or not it has taken all

@@ -71,15 +71,16 @@ pub use hilo::{HiloRange, HiloRequest};
 pub use identity::DatabaseId;
 pub use import::{ImportTotals, Importer};
 pub use indexes::{
-    ALL_FIELDS, AutoDefinition, DefinitionError, FieldSettings, IndexDefinition, IndexInfo,
-    IndexState, IndexStatus, IndexWork, Indexing, IndexingError, LockMode, Priority, PutIndexError,
-    REPLACEMENT_PREFIX, SourceType, StaticDefinition,
+    ALL_FIELDS, AnalyzerError, AutoDefinition, DefinitionError, FieldSettings, IndexDefinition,
+    IndexInfo, IndexState, IndexStatus, IndexWork, Indexing, IndexingError, LockMode, Priority,
+    PutIndexError, REPLACEMENT_PREFIX, SourceType, StaticDefinition, compile_analyzer,
 };
 pub use jackdaw_query::syntax::split_explain;
 pub use jackdaw_query::{
     BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, Period, ProjectionBehavior,
     QueryError, RowBuffer, RowSink, Scope, Sorters, StoredDocument,
 };
+pub use jackdaw_script::analyzer::AnalyzerError as ClassError;
 pub use jackdaw_script::bound_memory as bound_script_memory;
 pub use jackdaw_script::sorter::{Sorter, SorterError};
 pub use jackdaw_storage::{

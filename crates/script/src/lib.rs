@@ -12,6 +12,8 @@
 //!
 //! [`sorter`] is classes of C# that compare the results of queries.
 //!
+//! [`analyzer`] is classes of C# that put tokenizers and filters together.
+//!
 //! The crate knows documents and no database; it has no clock and makes no system calls.
 
 #![deny(unsafe_code)]
@@ -32,6 +34,11 @@ mod restore;
 pub mod sorter;
 mod tokens;
 mod turns;
+
+/// Analyzers of C#: see `sorter::analyzer`.
+pub mod analyzer {
+    pub use crate::sorter::analyzer::{AnalyzerError, compile};
+}
 
 pub use assignments::Assignments;
 pub use error::{BoxError, ScriptError};

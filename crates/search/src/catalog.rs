@@ -154,7 +154,20 @@ impl Field {
             }
             _ => None,
         };
-        let name = std::str::from_utf8(record.get(head_bytes..)?).ok()?;
+        let mut rest = record.get(head_bytes..)?;
+        let analyzer = match Analyzer::is_chain(*analyzer) {
+            true => {
+                let (count, behind) = rest.split_first()?;
+                let (steps, behind) = behind.split_at_checked(usize::from(*count))?;
+                rest = behind;
+                let steps = std::str::from_utf8(steps).ok()?;
+                let known = Analyzer::of_steps(steps).ok()?;
+                // Another spelling would be written back differently.
+                known.steps().filter(|text| text == steps).map(|_| known)?
+            }
+            false => Analyzer::from_byte(*analyzer)?,
+        };
+        let name = std::str::from_utf8(rest).ok()?;
         let counter = |start| match positions {
             true => read_u64(record, start),
             false => Some(0),
@@ -162,7 +175,7 @@ impl Field {
         Some(Field {
             name: name.into(),
             options: FieldOptions {
-                analyzer: Analyzer::from_byte(*analyzer)?,
+                analyzer,
                 positions,
                 vector,
             },
@@ -185,6 +198,11 @@ impl Field {
         } else if self.options.positions {
             record.extend_from_slice(&self.text_count.to_le_bytes());
             record.extend_from_slice(&self.token_total.to_le_bytes());
+        }
+        if let Some(steps) = self.options.analyzer.steps() {
+            // The longest steps have 188 bytes.
+            record.push(u8::try_from(steps.len()).unwrap_or(u8::MAX));
+            record.extend_from_slice(steps.as_bytes());
         }
         record.extend_from_slice(self.name.as_bytes());
         record
@@ -429,7 +447,8 @@ mod tests {
             indexed_up_to: u64::MAX,
         };
         assert_eq!(Counters::decode(&counters.encode()).unwrap(), counters);
-        for analyzer in [Analyzer::Keyword, Analyzer::Standard] {
+        let chain = Analyzer::of_steps("KeywordTokenizer LengthFilter(2,9)").unwrap();
+        for analyzer in [Analyzer::Keyword, Analyzer::Standard, chain] {
             let positions = analyzer.is_full_text();
             let field = Field {
                 name: "A.b[]".into(),

@@ -30,7 +30,7 @@ mod vector;
 mod verify;
 mod writer;
 
-pub use analysis::{Analyzer, TOKENS_PER_FIELD_MAX, VALUE_GAP};
+pub use analysis::{Analyzer, Chain, ChainError, TOKENS_PER_FIELD_MAX, VALUE_GAP};
 pub use batch::{Batch, EntryTerms, FIELD_NAME_BYTES_MAX, FIELDS_MAX, FieldSlot};
 pub use catalog::{CatalogCache, Field, FieldId};
 pub use entry::EntryId;

@@ -180,12 +180,20 @@ impl IndexSet {
     }
 
     /// Makes an index anew from the documents; false when there is none.
-    pub(crate) fn reset(self: &Arc<IndexSet>, name: &str) -> Result<bool, DatabaseError> {
+    /// `analyzers` take the place of those that it was made with.
+    pub(crate) fn reset(
+        self: &Arc<IndexSet>,
+        name: &str,
+        analyzers: Option<Vec<(String, String)>>,
+    ) -> Result<bool, DatabaseError> {
         let _changing = self.changing();
         let Some(index) = self.find(name) else {
             return Ok(false);
         };
-        let definition = IndexDefinition::clone(&index.definition());
+        let mut definition = IndexDefinition::clone(&index.definition());
+        if let (IndexDefinition::Static(own), Some(analyzers)) = (&mut definition, analyzers) {
+            own.analyzers = analyzers;
+        }
         self.remove(&index)?;
         let made = self.make(definition)?;
         made.pause(index.is_paused(), &self.core.hub);

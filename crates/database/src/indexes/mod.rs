@@ -1,7 +1,7 @@
 //! Indexes: automatic ones, made when a query asks for fields, and static ones, defined by
 //! somebody. A worker each keeps them up.
 //!
-//! `definition` is what an index is (`automatic`, or `statics` with all that maps need), `index`
+//! `analyzers` compiles those that users write. `definition` is what an index is (`automatic`, or `statics` with all that maps need), `index`
 //! one that is open, `worker` the thread that follows the documents (in steps of
 //! `automatic_worker` or of `statics`), `set` all indexes of a database, `administration` what is
 //! asked of static ones.
@@ -14,6 +14,7 @@
 //! - Losing an index loses nothing: it is made again.
 
 mod administration;
+mod analyzers;
 mod automatic;
 mod automatic_worker;
 mod definition;
@@ -25,6 +26,7 @@ mod worker;
 
 pub use administration::PutIndexError;
 pub(crate) use administration::check;
+pub use analyzers::{AnalyzerError, compile_analyzer};
 pub use automatic::AutoDefinition;
 pub use definition::IndexDefinition;
 pub(crate) use index::Index;

@@ -5,11 +5,14 @@
 //! asks comparators as Lucene's collector of the best hits does, in a realm of its own
 //! (`machine`, `prelude.js`). Decision: docs/decisions/0044.
 //!
+//! `analyzer` reads other classes with the same parser: those that divide text.
+//!
 //! Invariants:
 //! - What is translated means what it means in C#. Whatever is not understood is refused with its
 //!   line and column when the sorter is compiled; nothing is guessed.
 //! - A sorter leaves nothing behind: each query begins anew, static fields too.
 
+pub(crate) mod analyzer;
 mod classes;
 mod expressions;
 mod known;

@@ -110,6 +110,8 @@ pub(super) struct Parser<'t> {
     pub(super) depth: usize,
     /// How high the tree is of what was read on this level.
     pub(super) height: usize,
+    /// Whether classes may speak of the one they derive from: `base`.
+    pub(super) derives: bool,
 }
 
 /// An error at a byte of the text.
@@ -126,7 +128,14 @@ impl<'t> Parser<'t> {
             next: 0,
             depth: 0,
             height: 0,
+            derives: false,
         })
+    }
+
+    /// Understands `base`, too.
+    pub(super) fn deriving(mut self) -> Self {
+        self.derives = true;
+        self
     }
 
     /// All classes of the source.
@@ -225,7 +234,12 @@ impl<'t> Parser<'t> {
             self.next += 1;
             let parameters = self.parameters("(", ")")?;
             if self.is(":") {
-                return self.unknown("a constructor that calls another is not understood");
+                self.next += usize::from(self.derives);
+                if !self.derives || !self.take("base") {
+                    return self.unknown("a constructor that calls another is not understood");
+                }
+                // What known classes are given there says nothing of their tokens.
+                self.given()?;
             }
             let body = self.body(false)?;
             member(class, None, MemberKind::Constructor(parameters, body));

@@ -238,7 +238,7 @@ impl Parser<'_> {
         }
     }
 
-    fn given(&mut self) -> Read<Vec<Given>> {
+    pub(super) fn given(&mut self) -> Read<Vec<Given>> {
         self.expect("(")?;
         let mut given = Vec::new();
         while !self.take(")") {
@@ -329,6 +329,7 @@ impl Parser<'_> {
                 "true" | "false" => ExprKind::Bool(source == "true"),
                 "null" => ExprKind::Null,
                 "this" => ExprKind::This,
+                "base" if self.derives => ExprKind::Name("base".to_owned()),
                 "new" => self.creation()?,
                 "nameof" if self.is("(") => self.name_of()?,
                 word if BUILT_IN.contains(&word) => ExprKind::Type(named(word, at)),

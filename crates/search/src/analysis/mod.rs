@@ -19,11 +19,13 @@
 //!
 //! Threads: pure functions.
 
+mod chain;
 mod classic;
 mod tokens;
 
 use jackdaw_base::lowercase;
 
+pub use chain::{Chain, ChainError};
 pub use tokens::{TOKENS_PER_FIELD_MAX, VALUE_GAP};
 
 use crate::term::{self, Term, class};
@@ -49,7 +51,12 @@ pub enum Analyzer {
     NGram,
     /// Full text: words as Unicode has them, in lower case, without English stop words.
     Unicode,
+    /// Full text: what a tokenizer and filters make of it, which a user put together.
+    Chain(Chain),
 }
+
+/// The number of chains in the index.
+const CHAIN: u8 = 9;
 
 /// Analyzers, their numbers in the index and their names, without `Analyzer` behind them.
 const ANALYZERS: [(Analyzer, u8, &str); 8] = [
@@ -86,9 +93,12 @@ impl Analyzer {
         }
     }
 
-    /// The name in index definitions: `StandardAnalyzer`.
+    /// The name in index definitions: `StandardAnalyzer`. Of a chain, its steps.
     #[must_use]
     pub fn name(self) -> String {
+        if let Some(steps) = self.steps() {
+            return steps;
+        }
         let known = ANALYZERS.iter().find(|(analyzer, _, _)| *analyzer == self);
         known.map_or_else(String::new, |(_, _, name)| format!("{name}Analyzer"))
     }
@@ -102,13 +112,25 @@ impl Analyzer {
     /// Whether text is folded to lower case.
     #[must_use]
     pub fn folds(self) -> bool {
-        !matches!(self, Analyzer::Keyword | Analyzer::Whitespace)
+        match self {
+            Analyzer::Keyword | Analyzer::Whitespace => false,
+            Analyzer::Chain(chain) => chain.folds(),
+            _ => true,
+        }
     }
 
     /// The number that stands for it in the index.
     pub(crate) fn to_byte(self) -> u8 {
+        if matches!(self, Analyzer::Chain(_)) {
+            return CHAIN;
+        }
         let known = ANALYZERS.iter().find(|(analyzer, _, _)| *analyzer == self);
         known.map_or(0, |(_, byte, _)| *byte)
+    }
+
+    /// Whether the number stands for a chain, whose steps are kept with it.
+    pub(crate) fn is_chain(byte: u8) -> bool {
+        byte == CHAIN
     }
 
     pub(crate) fn from_byte(byte: u8) -> Option<Analyzer> {
@@ -119,17 +141,19 @@ impl Analyzer {
     /// `text` as this analyzer changes it when it is one term.
     #[must_use]
     pub fn fold(self, text: &str) -> std::borrow::Cow<'_, str> {
-        match self.folds() {
-            true => lowercase::lowercase(text),
-            false => text.into(),
+        match self {
+            Analyzer::Chain(chain) => chain.fold(text),
+            _ if self.folds() => lowercase::lowercase(text),
+            _ => text.into(),
         }
     }
 
     /// Appends `text` as this analyzer changes it when it is one term.
     pub(crate) fn push_text(self, text: &str, out: &mut Vec<u8>) {
-        match self.folds() {
-            true => lowercase::push_lowercase_bytes(text, out),
-            false => out.extend_from_slice(text.as_bytes()),
+        match self {
+            Analyzer::Chain(chain) => out.extend_from_slice(chain.fold(text).as_bytes()),
+            _ if self.folds() => lowercase::push_lowercase_bytes(text, out),
+            _ => out.extend_from_slice(text.as_bytes()),
         }
     }
 

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{Analyzer, classic};
+use super::{Analyzer, Chain, classic};
 
 /// Most tokens of one field of one entry. What is behind them is not searchable.
 pub const TOKENS_PER_FIELD_MAX: u32 = 1 << 20;
@@ -52,6 +52,9 @@ impl Analyzer {
                 (tokens.visit)(&self.fold(text), first);
                 tokens.position += 1;
             }
+            Analyzer::Chain(chain) => {
+                chain.words(text, &mut |_, word| tokens.chained(&chain, &word))
+            }
             _ => self.words(text, &mut |_, word| tokens.word(&word)),
         }
         tokens.position
@@ -70,6 +73,7 @@ impl Analyzer {
         match self {
             Analyzer::LowercaseKeyword | Analyzer::Keyword => piece(text),
             Analyzer::Whitespace => text.split_whitespace().for_each(piece),
+            Analyzer::Chain(chain) => chain.words(text, visit),
             Analyzer::Standard | Analyzer::NGram => classic::words(text, visit),
             // To Unicode `a_b` is one word; a search for `b` means this one, too.
             Analyzer::Unicode => {
@@ -113,6 +117,25 @@ impl Tokens<'_> {
         }
     }
 
+    /// What the filters of a chain leave of a word; nothing takes no position.
+    fn chained(&mut self, chain: &Chain, word: &str) {
+        let mut last = None;
+        chain.filtered(word, &mut |token| {
+            let mut rest = token;
+            let mut position = self.position;
+            while !rest.is_empty() {
+                let (piece, behind) = rest.split_at(rest.floor_char_boundary(TOKEN_BYTES_MAX));
+                (self.visit)(piece, position);
+                last = last.max(Some(position));
+                position = position.saturating_add(1);
+                rest = behind;
+            }
+        });
+        if let Some(last) = last {
+            self.position = last.saturating_add(1);
+        }
+    }
+
     /// All runs of a word that are short enough; a word that is too short for any stands itself.
     fn grams(&mut self, word: &str) {
         let (least, most) = GRAM_CHARS;
@@ -131,7 +154,7 @@ impl Tokens<'_> {
 }
 
 /// Whether a folded word is too frequent to search for.
-fn is_stop_word(word: &str) -> bool {
+pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.binary_search(&word).is_ok()
 }
 

@@ -2,11 +2,13 @@
 //! forgetting errors.
 
 use hyper::StatusCode;
-use jackdaw_database::{IndexKinds, IndexState, LockMode, Named, Priority};
+use jackdaw_base::lowercase::lowercase;
+use jackdaw_database::{Database, IndexKinds, IndexState, LockMode, Named, Priority};
 use jackdaw_document::Object;
 
+use super::index_definitions::refused;
 use super::indexes::{names, required_name};
-use super::{failure, input};
+use super::{analyzers, failure, indexes, input};
 use crate::http::{Call, Outcome, Reply};
 use crate::wire::{WireError, kind};
 
@@ -36,7 +38,21 @@ pub(super) fn delete(call: &Call) -> Outcome {
 pub(super) fn reset(call: &Call) -> Outcome {
     let database = super::database(call)?;
     let name = required_name(call)?;
-    let found = database.reset_index(&name);
+    let infos = indexes::infos(&database)?;
+    let known = infos
+        .iter()
+        .find(|info| lowercase(info.name()) == lowercase(&name));
+    let found = match known.and_then(|info| info.definition.as_static()) {
+        Some(own) => {
+            let mut definition = own.clone();
+            analyzers::resolve(call, &mut definition)?;
+            // An analyzer may be gone.
+            let checked = Database::check_index(&definition);
+            checked.map_err(|error| refused(&error, definition.is_javascript()))?;
+            database.reset_index_with(&name, definition.analyzers)
+        }
+        None => database.reset_index(&name),
+    };
     match found.map_err(|error| failure::database(&error))? {
         true => Ok(done()),
         false => Err(failure::no_index(&name)),

@@ -9,7 +9,7 @@ use jackdaw_document::{Builder, Object, Value as Json};
 use jackdaw_query::FieldKind;
 use serde_json::{Map, Value, json};
 
-use super::{failure, indexes, input};
+use super::{analyzers, failure, indexes, input};
 use crate::http::{Call, Outcome, Reply};
 use crate::wire::{WireError, kind};
 
@@ -205,9 +205,10 @@ fn put_all(call: &Call, check: impl Fn(&StaticDefinition) -> Result<(), WireErro
     };
     let mut definitions = Vec::with_capacity(given.len());
     for one in given.iter() {
-        let definition = read(one)?;
+        let mut definition = read(one)?;
         call.objects.add(&definition.name);
         check(&definition)?;
+        analyzers::resolve(call, &mut definition)?;
         definitions.push(definition);
     }
     // All are checked before one is made.
@@ -243,7 +244,7 @@ fn read(given: Json<'_>) -> Result<StaticDefinition, WireError> {
 }
 
 /// A definition that was refused, as clients expect to hear of it.
-fn refused(error: &DefinitionError, is_javascript: bool) -> WireError {
+pub(super) fn refused(error: &DefinitionError, is_javascript: bool) -> WireError {
     let message = error.to_string();
     match error {
         DefinitionError::Compilation { why, .. } if is_javascript => {
@@ -268,7 +269,9 @@ pub(super) fn has_changed(call: &Call) -> Outcome {
     let database = super::database(call)?;
     let mut parser = input::parser(call);
     let body = input::object(call, &mut parser)?;
-    let definition = StaticDefinition::read(body).map_err(|error| refused(&error, false))?;
+    let read = StaticDefinition::read(body);
+    let mut definition = read.map_err(|error| refused(&error, false))?;
+    analyzers::resolve(call, &mut definition)?;
     let changed = database.index_has_changed(&definition);
     Ok(Reply::value(&json!({ "Changed": changed })))
 }

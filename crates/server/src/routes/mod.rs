@@ -3,6 +3,7 @@
 //! Called by `http::dispatch`. Handlers turn a `Call` into a `Reply` or a `WireError`; typed
 //! errors of the layers below become wire errors in `failure` and nowhere else.
 
+mod analyzers;
 mod asked;
 mod attachments;
 mod backups;
@@ -11,6 +12,7 @@ mod bulk_insert;
 mod by_query;
 mod certificates;
 mod changes;
+mod classes;
 mod cluster;
 mod compare_exchange;
 mod connection_strings;

@@ -22,11 +22,12 @@
 
 use super::row::{Row, rows};
 use super::{
-    attachments, backups, batch, bulk_insert, certificates, changes, cluster, compare_exchange,
-    connection_strings, counters, databases, delete_by_query, documents, due, feed, hilo,
-    identities, index_control, index_definitions, indexes, live, logs, metrics, multi_get, nodes,
-    operations, patch_by_query, patches, queries, revisions, sample_data, series, series_policies,
-    settings, snapshots, sorters, statistics, streams, studio, subscriptions, tasks, tokens,
+    analyzers, attachments, backups, batch, bulk_insert, certificates, changes, cluster,
+    compare_exchange, connection_strings, counters, databases, delete_by_query, documents, due,
+    feed, hilo, identities, index_control, index_definitions, indexes, live, logs, metrics,
+    multi_get, nodes, operations, patch_by_query, patches, queries, revisions, sample_data, series,
+    series_policies, settings, snapshots, sorters, statistics, streams, studio, subscriptions,
+    tasks, tokens,
 };
 use crate::router::Route;
 
@@ -65,6 +66,12 @@ const SERVER: &[Route<Row>] = rows! {
         Operator NoDatabase Json Admin Audited "Stores sorters of the server";
     Delete "/admin/sorters" Blocking(sorters::delete_of_server)
         Operator NoDatabase NoBody Admin Audited "Deletes a sorter of the server";
+    Get "/analyzers" Blocking(analyzers::list_of_server)
+        ValidUser NoDatabase NoBody Data Unaudited "Analyzers of the server";
+    Put "/admin/analyzers" Blocking(analyzers::put_of_server)
+        Operator NoDatabase Json Admin Audited "Stores analyzers of the server";
+    Delete "/admin/analyzers" Blocking(analyzers::delete_of_server)
+        Operator NoDatabase NoBody Admin Audited "Deletes an analyzer of the server";
     Get "/admin/logs/configuration" Blocking(logs::get)
         Operator NoDatabase NoBody Admin Unaudited "What is logged";
     Post "/admin/logs/configuration" Blocking(logs::set)
@@ -339,6 +346,12 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Admin Json Admin Audited "Stores sorters";
     Delete "/databases/*/admin/sorters" Blocking(sorters::delete)
         ValidUser Admin NoBody Admin Audited "Deletes a sorter";
+    Get "/databases/*/analyzers" Blocking(analyzers::list)
+        ValidUser Read NoBody Data Unaudited "Analyzers of the database";
+    Put "/databases/*/admin/analyzers" Blocking(analyzers::put)
+        ValidUser Admin Json Admin Audited "Stores analyzers";
+    Delete "/databases/*/admin/analyzers" Blocking(analyzers::delete)
+        ValidUser Admin NoBody Admin Audited "Deletes an analyzer";
     Get "/databases/*/configuration/studio" Blocking(settings::studio)
         ValidUser Read NoBody Data Unaudited "Settings of Studio";
     Put "/databases/*/admin/configuration/studio" Blocking(settings::put_studio)

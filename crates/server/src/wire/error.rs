@@ -102,6 +102,8 @@ pub(crate) mod kind {
         Kind::mistake("Raven.Client.Exceptions.Documents.Indexes.IndexDoesNotExistException");
     pub(crate) const NO_SORTER: Kind =
         Kind::mistake("Raven.Client.Exceptions.Documents.Sorters.SorterDoesNotExistException");
+    pub(crate) const ANALYZER_COMPILATION: Kind =
+        Kind::mistake("Raven.Client.Exceptions.Documents.Compilation.AnalyzerCompilationException");
     pub(crate) const SORTER_COMPILATION: Kind =
         Kind::mistake("Raven.Client.Exceptions.Documents.Compilation.SorterCompilationException");
     pub(crate) const NO_ROUTE: Kind =

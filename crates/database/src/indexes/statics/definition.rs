@@ -10,6 +10,7 @@ use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{Builder, DocumentBuf, Object, Value};
 use jackdaw_query::Measure;
+use jackdaw_search::Analyzer;
 
 use super::naming;
 
@@ -116,6 +117,8 @@ pub struct StaticDefinition {
     pub reduce: Option<String>,
     /// Options of fields by name; [`ALL_FIELDS`] stands for every field.
     pub fields: Vec<(String, FieldSettings)>,
+    /// Analyzers that users wrote and fields name: the name in lower case, and the steps.
+    pub analyzers: Vec<(String, String)>,
     /// Settings by key.
     pub configuration: Vec<(String, String)>,
     /// Further texts that maps use, by name.
@@ -289,6 +292,7 @@ impl StaticDefinition {
         texts(self) == texts(other)
             && self.reduce.is_some() == other.reduce.is_some()
             && sorted(&self.fields) == sorted(&other.fields)
+            && sorted(&self.analyzers) == sorted(&other.analyzers)
             && sorted(&self.configuration) == sorted(&other.configuration)
             && sorted(&self.additional_sources) == sorted(&other.additional_sources)
             && self.output_collection == other.output_collection
@@ -345,6 +349,22 @@ impl StaticDefinition {
         let boxed = self.fields.iter();
         let boxed = boxed.filter(|(_, settings)| strategy(settings).unwrap_or(false));
         boxed.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Names of analyzers that fields have, in the order of the fields.
+    pub fn analyzer_names(&self) -> impl Iterator<Item = &str> {
+        let names = self.fields.iter();
+        names.filter_map(|(_, settings)| settings.analyzer.as_deref())
+    }
+
+    /// The analyzer of a name: one that a user wrote before those that are built in.
+    pub(crate) fn analyzer(&self, name: &str) -> Option<Analyzer> {
+        let name = lowercase(name);
+        let mut own = self.analyzers.iter();
+        match own.find(|(known, _)| **known == *name) {
+            Some((_, steps)) => Analyzer::of_steps(steps).ok(),
+            None => Analyzer::parse(&name),
+        }
     }
 
     /// What distances of the places in a field are measured in.
@@ -415,6 +435,9 @@ impl StaticDefinition {
             .key("Created")
             .long(self.created.map_or(0, |created| created.0));
         self.write(&mut builder);
+        if !self.analyzers.is_empty() {
+            write_texts(&mut builder, "Analyzers", &self.analyzers);
+        }
         builder.end_object();
         builder.finish().expect("the calls are balanced")
     }
@@ -425,6 +448,7 @@ impl StaticDefinition {
         let created = root.get("Created")?.as_i64()?;
         let definition = read(root.as_object()?).ok()?;
         Some(StaticDefinition {
+            analyzers: texts(root.as_object()?, "Analyzers").ok()?,
             created: (created != 0).then_some(UnixTicks(created)),
             ..definition
         })

@@ -4,7 +4,6 @@
 
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_script::index::{MapProgram, MapSource, ReduceProgram};
-use jackdaw_search::Analyzer;
 
 use super::definition::{DefinitionError, SourceType, StaticDefinition};
 use super::vectors;
@@ -167,7 +166,7 @@ fn check_analyzers(definition: &StaticDefinition) -> Result<(), DefinitionError>
         let Some(name) = &settings.analyzer else {
             continue;
         };
-        if Analyzer::parse(name).is_none() {
+        if definition.analyzer(name).is_none() {
             return Err(DefinitionError::Analyzer {
                 name: definition.name.clone(),
                 analyzer: name.clone(),

@@ -42,7 +42,8 @@ impl StaticDefinition {
     ) -> Option<IndexField> {
         let settings = self.field_settings(name);
         let indexing = made.and_then(|made| made.indexing).or(settings.indexing);
-        let named = settings.analyzer.as_deref().and_then(Analyzer::parse);
+        let named = settings.analyzer.as_deref();
+        let named = named.and_then(|name| self.analyzer(name));
         let options = match indexing {
             Some(Indexing::No) => return None,
             Some(Indexing::Exact) => FieldOptions::new(Analyzer::Keyword),
