@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["jackdaw-query"],
     &["jackdaw-database"],
     &["jackdaw-transfer"],
-    &["jackdaw-server", "jackdaw-redis"],
+    &["jackdaw-server", "jackdaw-redis", "jackdaw"],
     &["jackdaw-cli"],
 ];
 
@@ -85,7 +85,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
     ),
     (
         "serde",
-        &["jackdaw-server", "jackdaw-client", "jackdaw-cli"],
+        &["jackdaw", "jackdaw-server", "jackdaw-client", "jackdaw-cli"],
         "types of the engine have no wire form",
     ),
     (

@@ -3,7 +3,7 @@
 use super::view::Snapshot;
 use crate::attachment::AttachmentInfo;
 use crate::error::ReadError;
-use crate::store::trees::{ATTACHMENT_CONTENT, ATTACHMENT_USES, ATTACHMENTS};
+use crate::store::trees::{ATTACHMENT_CONTENT, ATTACHMENT_USES, ATTACHMENTS, number_key};
 use crate::store::{AttachmentRecord, counter_key};
 use jackdaw_query::DocumentNumber;
 
@@ -23,15 +23,36 @@ impl Snapshot {
         let Some(bytes) = attachments.get(&counter_key(number, name))? else {
             return Ok(None);
         };
+        self.attachment_info(bytes).map(Some)
+    }
+
+    /// All attachments of a document, in the order of their lower-cased names.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn all_attachments(
+        &self,
+        number: DocumentNumber,
+    ) -> Result<Vec<AttachmentInfo>, ReadError> {
+        let Some(attachments) = self.transaction.tree(ATTACHMENTS)? else {
+            return Ok(Vec::new());
+        };
+        let entries = attachments.prefix(&number_key(number))?;
+        entries
+            .map(|entry| self.attachment_info(entry?.1))
+            .collect()
+    }
+
+    fn attachment_info(&self, bytes: &[u8]) -> Result<AttachmentInfo, ReadError> {
         let record = AttachmentRecord::decode(bytes)?;
-        Ok(Some(AttachmentInfo {
+        Ok(AttachmentInfo {
             name: record.name.to_owned(),
             content_type: record.content_type.to_owned(),
             hash: record.hash.to_owned(),
             len_bytes: record.len_bytes,
             etag: record.etag,
             change_vector: self.core.id.change_vector(record.etag),
-        }))
+        })
     }
 
     /// Bytes of a content from `offset` on, as many as lie together; nothing at its end.

@@ -208,11 +208,11 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Snapshot::by_etag`].
-    pub fn by_collection(
-        &self,
+    pub fn by_collection<'s>(
+        &'s self,
         name: &str,
         after: Etag,
-    ) -> Result<impl Iterator<Item = Result<DocumentRow<'_>, ReadError>>, ReadError> {
+    ) -> Result<impl Iterator<Item = Result<DocumentRow<'s>, ReadError>> + use<'s>, ReadError> {
         let numbers = match self.collection_etags(name)? {
             Some(etags) => Some(numbers_after(etags, after)?),
             None => None,

@@ -34,6 +34,7 @@ pub use buffer::RowBuffer;
 
 pub(crate) use index_set::{IndexSets, evaluate_entries};
 
+use jackdaw_document::Value;
 use jackdaw_script::sorter::Sorter;
 use jackdaw_search::Budget;
 
@@ -100,6 +101,22 @@ pub trait RowSink {
     /// # Errors
     /// Whatever keeps the receiver from taking more: it ends the query.
     fn row(&mut self, document: &StoredDocument<'_>, json: &[u8]) -> Result<(), BoxError>;
+
+    /// Whether rows that are there in binary form come through [`value`](RowSink::value): whole
+    /// documents, results of a reduce, and what scripts made. The others are made as JSON.
+    fn takes_values(&self) -> bool {
+        false
+    }
+
+    /// One row in binary form, without the `@metadata` that its JSON has.
+    ///
+    /// # Errors
+    /// As [`row`](RowSink::row).
+    fn value(&mut self, document: &StoredDocument<'_>, value: Value<'_>) -> Result<(), BoxError> {
+        let mut json = Vec::new();
+        value.write_json(&mut json);
+        self.row(document, &json)
+    }
 
     /// One included document, as JSON, after all rows. Each id comes once.
     ///

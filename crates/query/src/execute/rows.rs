@@ -291,6 +291,10 @@ impl<'r, S: Source> Rows<'r, S> {
         made: &Made<'_>,
         entry: Option<&StoredDocument<'_>>,
     ) -> Result<(), QueryError> {
+        let is_whole = matches!(self.query.projection, Projection::Document) && entry.is_none();
+        if is_whole && self.sink.takes_values() {
+            return self.give_value(document, document.body.root());
+        }
         self.buffer.clear();
         match &self.query.projection {
             Projection::Nothing | Projection::Facets(_) | Projection::Suggestions(_) => {}
@@ -365,10 +369,24 @@ impl<'r, S: Source> Rows<'r, S> {
             Some(loaded) => loaded.documents(),
         };
         for loaded in documents {
+            if self.sink.takes_values() {
+                self.give_value(document, loaded.body.root())?;
+                continue;
+            }
             self.buffer.clear();
             write_document(loaded, &mut self.buffer);
             self.give_buffer(document)?;
         }
+        Ok(())
+    }
+
+    fn give_value(
+        &mut self,
+        document: &StoredDocument<'_>,
+        value: Value<'_>,
+    ) -> Result<(), QueryError> {
+        self.sink.value(document, value).map_err(QueryError::Sink)?;
+        self.outcome.row_count += 1;
         Ok(())
     }
 
@@ -393,6 +411,10 @@ impl<'r, S: Source> Rows<'r, S> {
                     row.to_json()
                 )));
             };
+            if self.sink.takes_values() {
+                self.give_value(document, Value::Object(row))?;
+                continue;
+            }
             self.buffer.clear();
             // A function that returns a document gives that document, not a projection of it.
             let returned_document = match returned == Some(Returned::Rows) {
