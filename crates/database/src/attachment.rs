@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use blake2b_simd::{Params, State};
 use jackdaw_base::base64::encode;
-use jackdaw_query::Etag;
+use jackdaw_model::Etag;
 
 use crate::database::Database;
 use crate::error::WriteError;

@@ -13,7 +13,7 @@ use jackdaw_base::lowercase::lowercase;
 use rustc_hash::FxHashSet;
 
 use crate::store::Applied;
-use jackdaw_query::Etag;
+use jackdaw_model::Etag;
 
 /// Documents changed by one operation, told once it is durable.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use jackdaw_document::DocumentBuf;
 use crate::attachment::{AttachmentContent, AttachmentInfo};
 use crate::flags::Flags;
 use crate::patch::{Patch, PatchOutcome};
-use jackdaw_query::Etag;
+use jackdaw_model::Etag;
 
 /// One change of a batch.
 ///

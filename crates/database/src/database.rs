@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_io::Vfs;
+use jackdaw_model::{DatabaseId, NodeTag, Origin};
 use jackdaw_storage::{
     Environment, NamedSnapshot, Options, PAGE_BYTES, StorageError, WarmUp, WarmUpProgress,
     WriteTransaction,
@@ -29,7 +30,6 @@ use crate::due::DueClock;
 use crate::error::{DatabaseError, OpenError, ReadError, WriteError};
 use crate::exchange::{ExchangeChange, ExchangeOutcome, GuardedDocument};
 use crate::hilo::{self, HiloRange, HiloRequest};
-use crate::identity::DatabaseId;
 use crate::indexes::Indexes;
 use crate::patch::{Patch, PatchOutcome};
 use crate::prepared::Prepared;
@@ -44,7 +44,8 @@ use crate::store::{
 };
 use crate::tombstone;
 use crate::verify::{self, DatabaseReport};
-use jackdaw_query::{Etag, KeptGroups, QueryError, RowSink};
+use jackdaw_model::Etag;
+use jackdaw_query::{KeptGroups, QueryError, RowSink};
 
 const ID_KEY: &[u8] = b"database_id";
 const FORMAT_KEY: &[u8] = b"format";
@@ -65,6 +66,9 @@ pub struct DatabaseOptions {
     pub indexes: Options,
     /// Memory of the groups of recent `group by` queries, in bytes; 0 keeps none.
     pub groups_bytes: usize,
+    /// Tag of the node: it begins the change vectors of what is written here, and ends the ids
+    /// that are made here.
+    pub node: NodeTag,
 }
 
 impl Default for DatabaseOptions {
@@ -73,6 +77,7 @@ impl Default for DatabaseOptions {
             documents: Options::default(),
             indexes: Options::rebuildable(),
             groups_bytes: 64 << 20,
+            node: NodeTag::FIRST,
         }
     }
 }
@@ -112,7 +117,7 @@ impl DatabaseOptions {
 /// What snapshots and queued operations share with the database.
 pub(crate) struct Core {
     pub(crate) vfs: Arc<dyn Vfs>,
-    pub(crate) id: DatabaseId,
+    pub(crate) origin: Origin,
     pub(crate) hub: Arc<Hub>,
     pub(crate) names: Mutex<Arc<CollectionNames>>,
     /// Groups of recent `group by` queries.
@@ -208,7 +213,7 @@ impl Database {
         let id = id.ok_or_else(|| ReadError::damaged("the identity of the database"))?;
         let core = Core {
             vfs: Arc::clone(&vfs),
-            id: DatabaseId::new(id),
+            origin: Origin::new(options.node, DatabaseId::new(id)),
             hub: Arc::new(Hub::new(Target {
                 etag: State::load(&settings)?.last_etag,
                 exchange: last_exchange_index(&settings)?,
@@ -240,7 +245,13 @@ impl Database {
     /// Its identity.
     #[must_use]
     pub fn id(&self) -> &DatabaseId {
-        &self.core.id
+        self.core.origin.database()
+    }
+
+    /// What its changes are named after.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.core.origin
     }
 
     /// When what is due was last looked at.

@@ -8,7 +8,8 @@
 
 use jackdaw_storage::{OpenError as StorageOpenError, SnapshotError, StorageError};
 
-use jackdaw_query::{DocumentNumber, QueryError};
+use jackdaw_model::DocumentNumber;
+use jackdaw_query::QueryError;
 
 /// Why documents could not be read. Nothing was changed.
 #[derive(Clone, Debug, thiserror::Error)]

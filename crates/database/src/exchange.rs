@@ -5,7 +5,7 @@
 
 use jackdaw_document::DocumentBuf;
 
-use crate::identity::split_guard;
+use jackdaw_model::split_transaction;
 
 /// A value and the index of its last change.
 #[derive(Clone, Debug)]
@@ -53,5 +53,5 @@ pub struct GuardedDocument {
 /// The index of the cluster-wide transaction that a change vector names.
 #[must_use]
 pub fn guard_index(change_vector: &str) -> Option<u64> {
-    split_guard(change_vector).1
+    split_transaction(change_vector).1
 }

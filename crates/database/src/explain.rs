@@ -4,10 +4,9 @@
 //! for people and as members for programs, so that every client can ask for it.
 
 use jackdaw_document::{DocumentBuf, Limits};
+use jackdaw_model::DocumentNumber;
 use jackdaw_query::syntax::Explain;
-use jackdaw_query::{
-    BoxError, Costs, DocumentNumber, Explanation, Outcome, QueryError, RowSink, StoredDocument,
-};
+use jackdaw_query::{BoxError, Costs, Explanation, Outcome, QueryError, RowSink, StoredDocument};
 
 use crate::query::{QueryResult, Wanted};
 

@@ -11,7 +11,7 @@
 
 use jackdaw_document::{Array, DocumentBuf, Value};
 use jackdaw_io::Vfs;
-use jackdaw_query::Etag;
+use jackdaw_model::Etag;
 use jackdaw_script::{
     Argument, Assignments, Host, HostError, Machines, Output, Program, ScriptDocument,
     ScriptLimits, Wanted,

@@ -27,7 +27,6 @@ mod explain;
 mod flags;
 mod foresight;
 mod hilo;
-mod identity;
 mod import;
 mod indexes;
 mod json_patch;
@@ -68,17 +67,17 @@ pub use exchange::{ExchangeChange, ExchangeOutcome, ExchangeValue, GuardedDocume
 pub use flags::Flags;
 pub use foresight::{Foreseen, Foresight};
 pub use hilo::{HiloRange, HiloRequest};
-pub use identity::DatabaseId;
 pub use import::{ImportTotals, Importer};
 pub use indexes::{
     ALL_FIELDS, AnalyzerError, AutoDefinition, DefinitionError, FieldSettings, IndexDefinition,
     IndexInfo, IndexState, IndexStatus, IndexWork, Indexing, IndexingError, LockMode, Priority,
     PutIndexError, REPLACEMENT_PREFIX, SourceType, StaticDefinition, compile_analyzer,
 };
+pub use jackdaw_model::{DatabaseId, DocumentNumber, Etag, NodeTag, Origin, Scope};
 pub use jackdaw_query::syntax::split_explain;
 pub use jackdaw_query::{
-    BoxError, DocumentNumber, Etag, FollowQuery, IndexField, Outcome, Period, ProjectionBehavior,
-    QueryError, RowBuffer, RowSink, Scope, Sorters, StoredDocument,
+    BoxError, FollowQuery, IndexField, Outcome, Period, ProjectionBehavior, QueryError, RowBuffer,
+    RowSink, Sorters, StoredDocument,
 };
 pub use jackdaw_script::analyzer::AnalyzerError as ClassError;
 pub use jackdaw_script::bound_memory as bound_script_memory;

@@ -168,7 +168,7 @@ pub struct PatchStored {
     /// Its change vector.
     pub change_vector: String,
     /// Its etag.
-    pub etag: jackdaw_query::Etag,
+    pub etag: jackdaw_model::Etag,
     /// Its collection.
     pub collection: String,
     /// When it was stored.

@@ -13,11 +13,12 @@ use std::time::Duration;
 use jackdaw_base::hash::xxh3_64_parts;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::Document;
+use jackdaw_model::{Etag, Scope};
 use jackdaw_query::syntax::{Expression, SourceName};
 use jackdaw_query::{
-    BoundQuery, Costs, Etag, ExecuteOptions, FieldKind, FieldPath, IndexField, IndexSchema,
-    Outcome, Parameters, ProjectionBehavior, QueryError, RowSink, Scope, Sorters, bind_over,
-    execute, plan, resolve_exchange, syntax,
+    BoundQuery, Costs, ExecuteOptions, FieldKind, FieldPath, IndexField, IndexSchema, Outcome,
+    Parameters, ProjectionBehavior, QueryError, RowSink, Sorters, bind_over, execute, plan,
+    resolve_exchange, syntax,
 };
 use jackdaw_script::sorter::Sorter;
 use jackdaw_search::{Field, FieldOptions, IndexError, IndexReader};
@@ -509,7 +510,7 @@ fn result_etag(
     };
     let index_number = view.map_or(0, |view| view.index.number);
     let parts: [&[u8]; 6] = [
-        core.id.as_bytes(),
+        core.origin.database().as_bytes(),
         &last_etag.0.to_le_bytes(),
         &cut_at.to_le_bytes(),
         &index_number.to_le_bytes(),

@@ -8,7 +8,7 @@
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::Document;
-use jackdaw_query::Etag;
+use jackdaw_model::Etag;
 
 use crate::flags::Flags;
 

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use jackdaw_io::{Vfs, lacks_key};
+use jackdaw_model::NodeTag;
 use jackdaw_storage::{
     BackupError, Environment, OpenError as StorageOpenError, Options, WriteTransaction,
 };
@@ -76,6 +77,12 @@ pub struct DatabaseSet {
 }
 
 impl DatabaseSet {
+    /// Tag of the node.
+    #[must_use]
+    pub fn node(&self) -> &NodeTag {
+        &self.options.node
+    }
+
     /// Opens a data directory, creating it when it is missing or empty.
     ///
     /// # Errors

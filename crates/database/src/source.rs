@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use jackdaw_document::{Document, DocumentBuf};
+use jackdaw_model::{DocumentNumber, Etag, Scope};
 use jackdaw_query::{
-    BoxError, ColumnAccess, Costs, DocumentNumber, Etag, FieldKind, FieldPath, GroupsAccess,
-    IndexAccess, IndexField, IndexRows, IndexSchema, KeptGroups, Measure, Numbers, Scope,
-    SeriesEntry, SeriesExtent, Source, StoredDocument,
+    BoxError, ColumnAccess, Costs, FieldKind, FieldPath, GroupsAccess, IndexAccess, IndexField,
+    IndexRows, IndexSchema, KeptGroups, Measure, Numbers, SeriesEntry, SeriesExtent, Source,
+    StoredDocument,
 };
 use jackdaw_search::{EntryId, IndexReader};
 use jackdaw_storage::ReadTransaction;

@@ -9,7 +9,7 @@ use jackdaw_storage::WriteTransaction;
 use crate::error::{ReadError, WriteError};
 use crate::record::CollectionNumber;
 use crate::store::trees::{TOMBSTONES, number_at};
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 32;

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_document::Document;
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 use jackdaw_search::{IndexReader, IndexReport};
 
 use crate::error::ReadError;

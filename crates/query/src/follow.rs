@@ -22,8 +22,9 @@ use crate::project::{
     write_series_row,
 };
 use crate::scripted::{Loaded, Scripted};
-use crate::source::{Scope, Source, StoredDocument};
+use crate::source::{Source, StoredDocument};
 use crate::syntax::{self, Comparison, Expression, Query, SourceName};
+use jackdaw_model::Scope;
 
 /// Most ids that one follower includes.
 const INCLUDED_MAX: usize = 100_000;

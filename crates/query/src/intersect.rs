@@ -19,7 +19,8 @@ use jackdaw_search::{EntryId, EntrySet};
 use crate::error::QueryError;
 use crate::execute::{ExecuteOptions, IndexSets, budget, evaluate_entries};
 use crate::predicate::Predicate;
-use crate::source::{DocumentNumber, IndexAccess, IndexRows, Source};
+use crate::source::{IndexAccess, IndexRows, Source};
+use jackdaw_model::DocumentNumber;
 
 /// Looks at the interrupt flag once in so many entries.
 const CHECK_ENTRIES: usize = 256;

@@ -72,7 +72,7 @@ pub use script_series::{
 pub use series::{Period, parse_time};
 pub use sorters::Sorters;
 pub use source::{
-    ChangeVector, ColumnAccess, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope,
-    SeriesEntry, SeriesExtent, Source, StoredDocument,
+    ColumnAccess, IndexAccess, IndexRows, Numbers, SeriesEntry, SeriesExtent, ShownVector, Source,
+    StoredDocument,
 };
 pub use vectors::Embedding;

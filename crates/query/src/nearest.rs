@@ -21,8 +21,9 @@ use crate::execute::{ExecuteOptions, IndexSets, budget, evaluate_entries};
 use crate::fields::IndexField;
 use crate::plan::covers;
 use crate::predicate::{Field, Predicate};
-use crate::source::{DocumentNumber, IndexAccess, IndexRows, Scope, Source};
+use crate::source::{IndexAccess, IndexRows, Source};
 use crate::vectors::{Embedding, vectors_of};
+use jackdaw_model::{DocumentNumber, Scope};
 
 /// Looks at the interrupt flag once in so many documents.
 const CHECK_DOCUMENTS: u64 = 256;
@@ -373,7 +374,7 @@ impl<S: Source> Resolver<'_, S> {
                 self.changed.iter().map(|n| Ok(*n)),
             );
         }
-        let all = self.source.changed(self.scope, crate::source::Etag(0));
+        let all = self.source.changed(self.scope, jackdaw_model::Etag(0));
         let all = all.map_err(QueryError::Source)?;
         let all = all.map(|number| number.map_err(QueryError::Source));
         self.compare(test, target, filter, nearest, all)

@@ -18,8 +18,9 @@ use jackdaw_document::Value;
 use jackdaw_search::{Coordinate, Scores};
 
 use crate::fields::{FieldPath, IndexField, Leaf, number_text, visit_values};
-use crate::source::{DocumentNumber, StoredDocument};
+use crate::source::StoredDocument;
 use crate::syntax::Ordering;
+use jackdaw_model::DocumentNumber;
 
 /// One key of an order.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,8 +13,9 @@ use crate::fields::IndexField;
 use crate::order::{OrderKey, OrderSource};
 use crate::predicate::{Field, Predicate, Test};
 use crate::project::Projection;
-use crate::source::{IndexAccess, IndexRows, Scope, Source};
+use crate::source::{IndexAccess, IndexRows, Source};
 use crate::syntax::{Ordering, SourceName};
+use jackdaw_model::Scope;
 
 /// A chosen way to run a query.
 #[derive(Clone, Debug)]

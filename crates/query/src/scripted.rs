@@ -22,7 +22,7 @@ use crate::script_series::{
     script_series_stats, too_many_entries,
 };
 use crate::series::{self, SeriesAnswer};
-use crate::source::{ChangeVector, EMPTY_COLLECTION, Source, StoredDocument};
+use crate::source::{EMPTY_COLLECTION, ShownVector, Source, StoredDocument};
 
 /// One item of `load`.
 #[derive(Clone, Debug)]
@@ -372,10 +372,10 @@ impl<S: Source> SourceHost<'_, S> {
         let value = self.counters(id, Some(name))?;
         let found = self.source.document_by_id(id)?;
         let place = found.and_then(|document| match document.change_vector {
-            ChangeVector::Single {
+            ShownVector::Single {
                 node_tag, database, ..
             } => Some(format!("{node_tag}-{database}")),
-            ChangeVector::Text(_) => None,
+            ShownVector::Text(_) => None,
         });
         let mut json = Vec::new();
         write_object(&mut json, |nodes| {

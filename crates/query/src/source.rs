@@ -15,9 +15,9 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use jackdaw_base::lowercase::lowercase_char;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{Document, DocumentBuf};
+use jackdaw_model::{DocumentNumber, Etag, Scope};
 use jackdaw_search::{Budget, Column, Columns, EntryId, FieldId, IndexReader, TermKind};
 use jackdaw_storage::PageRead;
 
@@ -29,54 +29,9 @@ use crate::groups::GroupsAccess;
 /// Collection of documents that name none.
 pub(crate) const EMPTY_COLLECTION: &str = "@empty";
 
-/// Number of a document: dense, ever growing; the same as its entry in an index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DocumentNumber(pub u64);
-
-impl From<DocumentNumber> for EntryId {
-    fn from(number: DocumentNumber) -> EntryId {
-        EntryId(number.0)
-    }
-}
-
-impl From<EntryId> for DocumentNumber {
-    fn from(entry: EntryId) -> DocumentNumber {
-        DocumentNumber(entry.0)
-    }
-}
-
-/// Position of a change in the history of a database.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Etag(pub u64);
-
-/// Which documents a query is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// All of them.
-    All,
-    /// Those of one collection; the name in any case.
-    Collection(String),
-}
-
-impl Scope {
-    /// Whether a document of `collection` is in it.
-    pub fn contains(&self, collection: &str) -> bool {
-        match self {
-            Scope::All => true,
-            Scope::Collection(name) => {
-                name == collection
-                    || name
-                        .chars()
-                        .map(lowercase_char)
-                        .eq(collection.chars().map(lowercase_char))
-            }
-        }
-    }
-}
-
 /// A change vector as clients see it, put together only when it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeVector<'a> {
+pub enum ShownVector<'a> {
     /// A text that is stored.
     Text(&'a str),
     /// One change on one node: `A:12-<database>`.
@@ -90,11 +45,11 @@ pub enum ChangeVector<'a> {
     },
 }
 
-impl fmt::Display for ChangeVector<'_> {
+impl fmt::Display for ShownVector<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ChangeVector::Text(text) => f.write_str(text),
-            ChangeVector::Single {
+            ShownVector::Text(text) => f.write_str(text),
+            ShownVector::Single {
                 node_tag,
                 etag,
                 database,
@@ -117,7 +72,7 @@ pub struct StoredDocument<'a> {
     /// Collection in the case of its first document; `@empty` when it has none.
     pub collection: &'a str,
     /// Its change vector.
-    pub change_vector: ChangeVector<'a>,
+    pub change_vector: ShownVector<'a>,
     /// Time of its last change.
     pub last_modified: UnixTicks,
     /// Flags as clients see them (`HasCounters, HasRevisions`); empty when there are none.
@@ -137,7 +92,7 @@ impl<'a> StoredDocument<'a> {
             etag: Etag(0),
             id: "",
             collection: EMPTY_COLLECTION,
-            change_vector: ChangeVector::Text(""),
+            change_vector: ShownVector::Text(""),
             last_modified: UnixTicks(0),
             flags: Cow::Borrowed(""),
             metadata: None,

@@ -17,11 +17,12 @@ use crate::groups::{GroupsAccess, KeptGroups};
 use crate::parameters::Parameters;
 use crate::plan::plan;
 use crate::source::{
-    ChangeVector, ColumnAccess, DocumentNumber, Etag, IndexAccess, IndexRows, Numbers, Scope,
-    SeriesEntry, SeriesExtent, Source, StoredDocument,
+    ColumnAccess, IndexAccess, IndexRows, Numbers, SeriesEntry, SeriesExtent, ShownVector, Source,
+    StoredDocument,
 };
 use crate::syntax::parse;
 use crate::{BoundQuery, bind};
+use jackdaw_model::{DocumentNumber, Etag, Scope};
 
 struct Stored {
     id: String,
@@ -110,7 +111,7 @@ impl TestDatabase {
             etag: stored.etag,
             id: &stored.id,
             collection: &stored.collection,
-            change_vector: ChangeVector::Single {
+            change_vector: ShownVector::Single {
                 node_tag: "A",
                 etag: stored.etag,
                 database: "DB",

@@ -5,6 +5,8 @@
 //!
 //! Threads: plain data.
 
+use jackdaw_model::DocumentNumber;
+
 /// Number of an entry, at most [`EntryId::MAX`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u64);
@@ -13,6 +15,19 @@ impl EntryId {
     /// Greatest usable number: eight bits stay free, so that sums of deltas read from damaged
     /// bytes cannot overflow.
     pub const MAX: EntryId = EntryId(u64::MAX >> 8);
+}
+
+/// Entries of documents have their numbers.
+impl From<DocumentNumber> for EntryId {
+    fn from(number: DocumentNumber) -> EntryId {
+        EntryId(number.0)
+    }
+}
+
+impl From<EntryId> for DocumentNumber {
+    fn from(entry: EntryId) -> DocumentNumber {
+        DocumentNumber(entry.0)
+    }
 }
 
 impl std::fmt::Display for EntryId {

@@ -14,7 +14,7 @@ use crate::process;
 /// one layer do not know each other.
 const LAYERS: &[&[&str]] = &[
     &["jackdaw-base"],
-    &["jackdaw-io"],
+    &["jackdaw-io", "jackdaw-model"],
     &["jackdaw-storage", "jackdaw-document"],
     &["jackdaw-search", "jackdaw-script"],
     &["jackdaw-query"],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use jackdaw_database::{DatabaseOptions, DatabaseSet};
+use jackdaw_database::{DatabaseOptions, DatabaseSet, NodeTag};
 use jackdaw_io::{Durability, MemoryVfs, Vfs};
 use jackdaw_redis::{EvictionPolicy, RedisConfig, RedisServer, parse_bytes};
 use jackdaw_server::{
@@ -16,7 +16,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
 use super::DEFAULT_DATA;
-use super::target::{memory_bytes, open_set};
+use super::target::{memory_bytes, open_set_of};
 use super::warm_up::WarmUpThread;
 use crate::output::numbers::counted;
 use crate::output::say::say;
@@ -50,6 +50,10 @@ pub(crate) struct ServeArguments {
     /// gone when the server ends.
     #[arg(long, conflicts_with = "data")]
     in_memory: bool,
+    /// Tag of this node, A to ZZZZ: change vectors of what is written here begin with it, and ids
+    /// that are made here end with it.
+    #[arg(long, value_name = "TAG", default_value_t = NodeTag::FIRST)]
+    node_tag: NodeTag,
     /// Mebibytes of data files to read again each second to find rot; 0 for none.
     #[arg(long, value_name = "MIB", default_value_t = 4)]
     scrub: u32,
@@ -148,8 +152,8 @@ pub(crate) fn run(arguments: &ServeArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
     let scripts_bytes = memory_bytes() / SCRIPTS_PART_OF_MEMORY;
     jackdaw_database::bound_script_memory(usize::try_from(scripts_bytes).unwrap_or(usize::MAX));
     let set = Arc::new(match arguments.in_memory {
-        true => set_in_memory()?,
-        false => open_set(&arguments.data, disk)?,
+        true => set_in_memory(arguments.node_tag)?,
+        false => open_set_of(arguments.node_tag, &arguments.data, disk)?,
     });
     let running = start(config, &set)?;
     match arguments.in_memory {
@@ -174,7 +178,7 @@ pub(crate) fn run(arguments: &ServeArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
 }
 
 /// Databases that are nowhere but in memory.
-fn set_in_memory() -> anyhow::Result<DatabaseSet> {
+fn set_in_memory(node: NodeTag) -> anyhow::Result<DatabaseSet> {
     let documents = Options {
         durability: Durability::None,
         // What is in memory twice is in the data "file" sooner.
@@ -190,6 +194,7 @@ fn set_in_memory() -> anyhow::Result<DatabaseSet> {
             background_flush: false,
             ..documents
         },
+        node,
         ..DatabaseOptions::default()
     };
     DatabaseSet::open(MemoryVfs::new(), Path::new("/memory"), options)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use jackdaw_client::{Client, ClientError, DatabaseClient};
-use jackdaw_database::{Database, DatabaseOptions, DatabaseSet};
+use jackdaw_database::{Database, DatabaseOptions, DatabaseSet, NodeTag};
 use jackdaw_io::Vfs;
 
 use super::DEFAULT_DATA;
@@ -94,16 +94,30 @@ pub(crate) struct Local {
 
 /// Opens a data directory.
 pub(crate) fn open_set(directory: &Path, disk: &Arc<dyn Vfs>) -> anyhow::Result<DatabaseSet> {
-    open_set_with(directory, disk, true)
+    open_set_with(directory, disk, DatabaseOptions::default(), true)
+}
+
+/// Opens a data directory for the node with this tag.
+pub(crate) fn open_set_of(
+    node: NodeTag,
+    directory: &Path,
+    disk: &Arc<dyn Vfs>,
+) -> anyhow::Result<DatabaseSet> {
+    let options = DatabaseOptions {
+        node,
+        ..DatabaseOptions::default()
+    };
+    open_set_with(directory, disk, options, true)
 }
 
 /// Opens a data directory, which need not be there when it may be created.
 fn open_set_with(
     directory: &Path,
     disk: &Arc<dyn Vfs>,
+    options: DatabaseOptions,
     create: bool,
 ) -> anyhow::Result<DatabaseSet> {
-    let mut options = DatabaseOptions::default().for_memory(memory_bytes());
+    let mut options = options.for_memory(memory_bytes());
     options.documents.create = create;
     DatabaseSet::open(Arc::clone(disk), directory, options)
         .with_context(|| format!("cannot open the data directory {}", directory.display()))
@@ -154,7 +168,7 @@ pub(crate) fn local(directory: &Path, name: &str, disk: &Arc<dyn Vfs>) -> anyhow
         "there is no data directory {}: check --data",
         directory.display()
     );
-    let set = open_set_with(directory, disk, false)?;
+    let set = open_set_with(directory, disk, DatabaseOptions::default(), false)?;
     let database = set
         .get(name)
         .with_context(|| {

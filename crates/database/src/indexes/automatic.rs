@@ -2,7 +2,8 @@
 //! documents.
 
 use jackdaw_document::{Builder, Document, DocumentBuf, Value};
-use jackdaw_query::{Embedding, FieldKind, FieldPath, IndexField, IndexRequirement, Scope};
+use jackdaw_model::Scope;
+use jackdaw_query::{Embedding, FieldKind, FieldPath, IndexField, IndexRequirement};
 
 use crate::error::ReadError;
 

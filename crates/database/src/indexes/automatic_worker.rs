@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use jackdaw_query::{DocumentNumber, Etag, IndexField, Scope, add_terms};
+use jackdaw_model::{DocumentNumber, Etag, Scope};
+use jackdaw_query::{IndexField, add_terms};
 use jackdaw_search::{Batch, EntryId, FieldSlot, IndexReader, IndexWriter};
 use jackdaw_storage::Environment;
 

@@ -2,7 +2,7 @@
 //! documents, under the number that names the directory of the index.
 
 use jackdaw_document::{Document, DocumentBuf};
-use jackdaw_query::Scope;
+use jackdaw_model::Scope;
 
 use super::automatic::AutoDefinition;
 use super::statics::StaticDefinition;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_io::Vfs;
-use jackdaw_query::Etag;
+use jackdaw_model::Etag;
 use jackdaw_search::{CatalogCache, Columns, IndexReader};
 use jackdaw_storage::{
     Environment, OpenError as StorageOpenError, Options, ReadTransaction, StorageError,
@@ -378,7 +378,7 @@ impl Index {
         let (source_type, collections, referenced, work) = match &self.programs {
             None => {
                 let collections = match definition.as_auto().map(|definition| &definition.scope) {
-                    Some(jackdaw_query::Scope::Collection(name)) => vec![name.clone()],
+                    Some(jackdaw_model::Scope::Collection(name)) => vec![name.clone()],
                     _ => Vec::new(),
                 };
                 let work = IndexWork {

@@ -17,7 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use jackdaw_base::lowercase::lowercase;
-use jackdaw_query::{Etag, IndexRequirement, Scope};
+use jackdaw_model::{Etag, Scope};
+use jackdaw_query::IndexRequirement;
 use jackdaw_storage::{Environment, Options, WriteTransaction};
 
 use super::automatic::AutoDefinition;

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use jackdaw_query::Etag;
+use jackdaw_model::Etag;
 use jackdaw_storage::Environment;
 
 use super::automatic_worker::AutoWorker;

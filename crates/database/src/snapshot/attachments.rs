@@ -5,7 +5,7 @@ use crate::attachment::AttachmentInfo;
 use crate::error::ReadError;
 use crate::store::trees::{ATTACHMENT_CONTENT, ATTACHMENT_USES, ATTACHMENTS, number_key};
 use crate::store::{AttachmentRecord, counter_key};
-use jackdaw_query::DocumentNumber;
+use jackdaw_model::DocumentNumber;
 
 impl Snapshot {
     /// The attachment of a document with this name, in any letter case.
@@ -51,7 +51,7 @@ impl Snapshot {
             hash: record.hash.to_owned(),
             len_bytes: record.len_bytes,
             etag: record.etag,
-            change_vector: self.core.id.change_vector(record.etag),
+            change_vector: self.core.origin.change_vector(record.etag),
         })
     }
 

@@ -13,7 +13,7 @@ use crate::store::{
     CounterRecord, ExchangeRecord, SeriesRecord, count_owners, counter_key, first_due,
     first_exchange, guard_key, has_exchange_dates, kept_owners, last_exchange_index,
 };
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 use jackdaw_storage::{Key, StorageError};
 
 impl Snapshot {

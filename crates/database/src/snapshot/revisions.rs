@@ -11,7 +11,7 @@ use crate::store::trees::{
     REVISION_BIN, REVISION_ETAGS, REVISION_OWNERS, REVISIONS, SETTINGS, decode_number, tree,
 };
 use crate::store::{configuration_key, decode_configuration, revision_key};
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 
 impl Snapshot {
     /// Which documents keep revisions; `None` when that was never said.
@@ -85,7 +85,7 @@ impl Snapshot {
     /// # Errors
     /// See [`ReadError`].
     pub fn revision(&self, change_vector: &str) -> Result<Option<DocumentRow<'_>>, ReadError> {
-        let Some(etag) = self.core.id.etag_of(change_vector) else {
+        let Some(etag) = self.core.origin.etag_of(change_vector) else {
             return Ok(None);
         };
         let Some(etags) = self.transaction.fixed_tree(REVISION_ETAGS)? else {

@@ -7,10 +7,10 @@ use jackdaw_document::{Builder, Document, ObjectWriter, Value, write_document, w
 
 use crate::command::Command;
 use crate::flags::Flags;
-use crate::identity::{DatabaseId, NODE_TAG};
 use crate::names::EMPTY_COLLECTION;
 use crate::record::Record;
-use jackdaw_query::{ChangeVector, DocumentNumber, Etag, StoredDocument};
+use jackdaw_model::{DocumentNumber, Etag, Origin};
+use jackdaw_query::{ShownVector, StoredDocument};
 
 /// A document, borrowed from its snapshot.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct DocumentRow<'s> {
     pub(super) number: DocumentNumber,
     pub(super) record: Record<'s>,
     pub(super) collection: &'s str,
-    pub(super) database: &'s DatabaseId,
+    pub(super) origin: &'s Origin,
 }
 
 impl<'s> DocumentRow<'s> {
@@ -43,7 +43,7 @@ impl<'s> DocumentRow<'s> {
     /// Change vector of its last change.
     #[must_use]
     pub fn change_vector(&self) -> String {
-        self.database.change_vector(self.record.etag)
+        self.origin.change_vector(self.record.etag)
     }
 
     /// Time of its last change.
@@ -86,10 +86,10 @@ impl<'s> DocumentRow<'s> {
             etag: self.record.etag,
             id: self.record.id,
             collection: self.collection,
-            change_vector: ChangeVector::Single {
-                node_tag: NODE_TAG,
+            change_vector: ShownVector::Single {
+                node_tag: self.origin.node().as_str(),
                 etag: self.record.etag,
-                database: self.database.as_str(),
+                database: self.origin.database().as_str(),
             },
             last_modified: self.record.last_modified,
             flags: self.flag_text(),

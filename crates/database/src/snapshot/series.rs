@@ -8,7 +8,7 @@ use crate::store::{
     SERIES_POLICIES, SeriesRecord, counter_key, decode_series_entry, entry_key, has_due_series,
     key_time,
 };
-use jackdaw_query::DocumentNumber;
+use jackdaw_model::DocumentNumber;
 
 /// A time series of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct SeriesInfo {
     /// Time of the last entry.
     pub last: i64,
     /// Etag of its last change.
-    pub etag: jackdaw_query::Etag,
+    pub etag: jackdaw_model::Etag,
     series: u64,
 }
 

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use jackdaw_query::Etag;
+use jackdaw_model::Etag;
 use jackdaw_storage::PAGE_BYTES;
 
 use super::view::Snapshot;

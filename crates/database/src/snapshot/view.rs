@@ -9,6 +9,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use jackdaw_base::lowercase::lowercase;
+use jackdaw_model::Origin;
 use jackdaw_storage::{FixedTree, ReadTransaction, Tree, TreeRoot};
 
 use super::names::CollectionNames;
@@ -16,7 +17,6 @@ use super::prefix::{Filter, PrefixQuery};
 use super::row::DocumentRow;
 use crate::database::Core;
 use crate::error::ReadError;
-use crate::identity::DatabaseId;
 use crate::record::{CollectionNumber, Record};
 use crate::store::trees::{
     COLLECTION_NAMES, COLLECTIONS, DOCUMENTS, ETAGS, IDS, MARKERS, SETTINGS, TOMBSTONES,
@@ -24,7 +24,7 @@ use crate::store::trees::{
 };
 use crate::store::{CollectionRecord, State, identity_values};
 use crate::tombstone::{Tombstone, TombstoneRecord};
-use jackdaw_query::{DocumentNumber, Etag, Scope};
+use jackdaw_model::{DocumentNumber, Etag, Scope};
 
 /// A collection at the moment of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,10 +87,10 @@ impl Snapshot {
         FixedTree::new(&self.transaction, self.etags)
     }
 
-    /// The identity of the database.
+    /// What the changes of the database are named after.
     #[must_use]
-    pub fn database_id(&self) -> &DatabaseId {
-        &self.core.id
+    pub fn origin(&self) -> &Origin {
+        &self.core.origin
     }
 
     /// Number of documents. O(1).
@@ -110,7 +110,7 @@ impl Snapshot {
     pub fn change_vector(&self) -> String {
         match self.last_etag {
             Etag(0) => String::new(),
-            etag => self.core.id.change_vector(etag),
+            etag => self.core.origin.change_vector(etag),
         }
     }
 
@@ -167,7 +167,7 @@ impl Snapshot {
             number,
             record,
             collection,
-            database: &self.core.id,
+            origin: &self.core.origin,
         })
     }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use jackdaw_base::time::UnixTicks;
+use jackdaw_model::{ChangeVector, Origin, split_transaction};
 use jackdaw_storage::WriteTransaction;
 use rustc_hash::FxHashMap;
 
@@ -24,14 +25,13 @@ use crate::command::{Command, CommandResult};
 use crate::database::Core;
 use crate::error::{ReadError, WriteError};
 use crate::flags::Flags;
-use crate::identity::{DatabaseId, split_guard};
 use crate::names::fold_id;
 use crate::prepared::{Action, IdForm, Item, Prepared};
 use crate::record::{CollectionNumber, Record, RecordHead};
 use crate::revisions::RevisionsConfiguration;
 use crate::series_policies::SeriesPolicies;
 use crate::tombstone::TombstoneRecord;
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 
 /// What a transaction's operation did.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +87,7 @@ pub(crate) fn apply_outputs(
     batch: &Prepared,
 ) -> Result<Applied, WriteError> {
     let mut writer = Writer::begin(transaction, core)?;
-    writer.origin = Flags::ARTIFICIAL.with(Flags::FROM_INDEX);
+    writer.origin_flags = Flags::ARTIFICIAL.with(Flags::FROM_INDEX);
     apply_items(&mut writer, core, batch)?;
     writer.finish()
 }
@@ -183,7 +183,7 @@ pub(super) struct Existing {
 /// Changes documents; [`Writer::finish`] must follow.
 pub(crate) struct Writer<'w> {
     pub(super) transaction: &'w mut WriteTransaction,
-    pub(super) id: &'w DatabaseId,
+    pub(super) origin: &'w Origin,
     pub(super) now: UnixTicks,
     pub(super) state: State,
     collections: FxHashMap<CollectionNumber, OpenCollection>,
@@ -200,7 +200,7 @@ pub(crate) struct Writer<'w> {
     /// The policies of time series, once they were read.
     pub(super) policies: Option<Rc<SeriesPolicies>>,
     /// Flags of what is stored that name where it comes from; none for an ordinary write.
-    pub(super) origin: Flags,
+    pub(super) origin_flags: Flags,
     /// Index of the compare-exchange commands of this transaction, once there is one.
     pub(super) exchange_index: Option<u64>,
 }
@@ -218,7 +218,7 @@ impl<'w> Writer<'w> {
         };
         Ok(Writer {
             transaction,
-            id: &core.id,
+            origin: &core.origin,
             now: core.now(),
             state,
             collections: FxHashMap::default(),
@@ -229,7 +229,7 @@ impl<'w> Writer<'w> {
             incomplete: Vec::new(),
             revisions: None,
             policies: None,
-            origin: Flags::default(),
+            origin_flags: Flags::default(),
             exchange_index: None,
         })
     }
@@ -296,7 +296,7 @@ impl<'w> Writer<'w> {
         let given = batch.id(item);
         let id = match form {
             IdForm::Given => return Ok((given.into(), batch.folded(item).into())),
-            IdForm::Etag => format!("{given}{:019}-A", self.state.last_etag.0 + 1),
+            IdForm::Etag => self.next_id(given),
             IdForm::Identity => loop {
                 let number = next_identity(given, self.transaction)?;
                 let id = format!("{}/{number}", &given[..given.len() - 1]);
@@ -365,7 +365,7 @@ impl<'w> Writer<'w> {
             self.applied.results.push(CommandResult::Put {
                 id: put.id.to_owned(),
                 etag,
-                change_vector: self.id.change_vector(etag),
+                change_vector: self.origin.change_vector(etag),
                 collection,
                 last_modified: self.now,
                 flags,
@@ -423,7 +423,7 @@ impl<'w> Writer<'w> {
             .ok_or_else(|| ReadError::damaged_document("the metadata of a document", number))?;
         let has_dates = self.enter_dates(put.id, number, old, metadata)?;
         flags = flags.set(Flags::HAS_DATES, has_dates);
-        flags = flags.without(Flags::ORIGINS).with(self.origin);
+        flags = flags.without(Flags::ORIGINS).with(self.origin_flags);
         self.state.last_etag.0 += 1;
         let head = RecordHead {
             etag: self.state.last_etag,
@@ -602,6 +602,15 @@ impl<'w> Writer<'w> {
         outcome
     }
 
+    /// Completes an id that ends with a slash.
+    pub(super) fn next_id(&self, prefix: &str) -> String {
+        format!(
+            "{prefix}{:019}-{}",
+            self.state.last_etag.0 + 1,
+            self.origin.node()
+        )
+    }
+
     pub(super) fn check_expected(
         &self,
         id: &str,
@@ -612,8 +621,11 @@ impl<'w> Writer<'w> {
         let Some(expected) = expected else {
             return Ok(());
         };
-        let actual = existing.map(|existing| self.id.change_vector(existing.head.etag));
-        if actual.as_deref().unwrap_or("") == split_guard(expected).0 {
+        let actual = existing.map(|existing| self.origin.change_vector(existing.head.etag));
+        if is_vector(
+            split_transaction(expected).0,
+            actual.as_deref().unwrap_or(""),
+        ) {
             return Ok(());
         }
         Err(WriteError::Conflict {
@@ -634,4 +646,10 @@ impl<'w> Writer<'w> {
         }
         Ok(&self.collections[&number])
     }
+}
+/// Whether the vector that a client expects is the actual one: the same text, or the same changes
+/// written in another way.
+fn is_vector(expected: &str, actual: &str) -> bool {
+    let parsed = |text: &str| text.parse::<ChangeVector>().ok();
+    expected == actual || parsed(expected).is_some_and(|vector| Some(vector) == parsed(actual))
 }

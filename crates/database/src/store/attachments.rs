@@ -17,7 +17,7 @@ use super::trees::{
 use crate::attachment::{AttachmentContent, ContentSource};
 use crate::command::{AttachmentChange, CommandResult};
 use crate::error::{ReadError, WriteError};
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 24;
@@ -173,7 +173,7 @@ impl Writer<'_> {
         let Some(expected) = expected else {
             return Ok(());
         };
-        let actual = existing.map(|existing| self.id.change_vector(existing.etag));
+        let actual = existing.map(|existing| self.origin.change_vector(existing.etag));
         if actual.as_deref().unwrap_or("") == expected {
             return Ok(());
         }
@@ -350,7 +350,7 @@ impl Writer<'_> {
             hash: attachment.hash.clone(),
             len_bytes: attachment.len_bytes,
             etag: attachment.etag,
-            change_vector: self.id.change_vector(attachment.etag),
+            change_vector: self.origin.change_vector(attachment.etag),
         });
         let told = destination.map(|((id, name), _)| (id.to_owned(), name.to_owned()));
         let slot = self.push_result(CommandResult::Attachment {

@@ -16,7 +16,7 @@ use crate::error::{ReadError, WriteError};
 use crate::flags::Flags;
 use crate::metadata::LISTED;
 use crate::record::{Record, RecordHead};
-use jackdaw_query::DocumentNumber;
+use jackdaw_model::DocumentNumber;
 
 impl Writer<'_> {
     /// Carries out a command that is neither a put nor a delete.
@@ -70,7 +70,7 @@ impl Writer<'_> {
                 true => self.head_of(number)?.map(|head| head.etag),
                 false => None,
             };
-            let vector = etag.map(|etag| self.id.change_vector(etag));
+            let vector = etag.map(|etag| self.origin.change_vector(etag));
             complete(&mut self.applied.results[slot], vector);
         }
         Ok(())

@@ -6,7 +6,7 @@ use jackdaw_storage::WriteTransaction;
 use super::trees::{COLLECTION_NAMES, COLLECTIONS, number_at};
 use crate::error::{ReadError, WriteError};
 use crate::record::CollectionNumber;
-use jackdaw_query::Etag;
+use jackdaw_model::Etag;
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 24;

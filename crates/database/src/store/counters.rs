@@ -10,7 +10,7 @@ use super::trees::{COUNTERS, SETTINGS, number_at, number_key};
 use crate::changes::BesideChange;
 use crate::command::{CommandResult, CounterAction, CounterOperation, CounterValue};
 use crate::error::{ReadError, WriteError};
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 use jackdaw_storage::{PageRead, Tree};
 
 /// Setting that holds the number of documents with counters. Databases of earlier versions have it
@@ -183,7 +183,7 @@ impl Writer<'_> {
         }
         let change_vector = match self.state.last_etag == etag_before {
             true => String::new(),
-            false => self.id.change_vector(self.state.last_etag),
+            false => self.origin.change_vector(self.state.last_etag),
         };
         let slot = self.push_result(CommandResult::Counters {
             id: id.to_owned(),

@@ -13,7 +13,7 @@
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{Builder, Document, Value};
-use jackdaw_query::DocumentNumber;
+use jackdaw_model::DocumentNumber;
 use jackdaw_storage::{ReadTransaction, WriteTransaction};
 
 use super::apply::{Applied, Existing, Put, Writer};

@@ -309,7 +309,7 @@ pub(crate) fn apply_cluster_wide(
         return Err(WriteError::ClusterConflict(violations));
     }
     let mut writer = Writer::begin(transaction, core)?.with_results();
-    writer.origin = Flags::FROM_CLUSTER_TRANSACTION;
+    writer.origin_flags = Flags::FROM_CLUSTER_TRANSACTION;
     writer.exchange_index = Some(index);
     apply_items(&mut writer, core, batch)?;
     for document in &mode.guarded {
@@ -323,7 +323,7 @@ pub(crate) fn apply_cluster_wide(
             ..
         } = result
         {
-            *change_vector = core.id.guarded_change_vector(change_vector, index);
+            *change_vector = core.origin.with_transaction(change_vector, index);
             // Who sent the transaction knows.
             *flags = flags.without(Flags::FROM_CLUSTER_TRANSACTION);
         }

@@ -201,7 +201,7 @@ fn take_foreseen(
     let etag = writer.state.last_etag;
     Ok(Some(PatchOutcome {
         stored: Some(PatchStored {
-            change_vector: writer.id.change_vector(etag),
+            change_vector: writer.origin.change_vector(etag),
             etag,
             collection: writer.collection_name(put.collection)?,
             last_modified: writer.now,
@@ -529,7 +529,7 @@ impl PatchHost<'_, '_> {
     /// the counter.
     fn counter_by_node(&mut self, id: &str, name: &str) -> Result<Vec<u8>, HostError> {
         let value = self.counter(id, name, CounterAction::Get)?;
-        let place = self.writer.id.place();
+        let place = self.writer.origin.node_and_database();
         let mut json = Vec::new();
         write_object(&mut json, |nodes| {
             if value != b"null" {
@@ -642,7 +642,7 @@ impl Writer<'_> {
             body,
             metadata,
             collection: self.collection_name(collection)?,
-            change_vector: self.id.change_vector(etag),
+            change_vector: self.origin.change_vector(etag),
             last_modified,
         }))
     }
@@ -653,7 +653,7 @@ impl Writer<'_> {
             return Ok(None);
         };
         Ok(Some(PatchStored {
-            change_vector: self.id.change_vector(existing.head.etag),
+            change_vector: self.origin.change_vector(existing.head.etag),
             etag: existing.head.etag,
             collection: self.collection_name(existing.head.collection)?,
             last_modified: self.now,
@@ -684,7 +684,7 @@ impl Writer<'_> {
     /// Completes `prefix/` and `prefix|`.
     fn whole_id<'i>(&mut self, id: &'i str) -> Result<Cow<'i, str>, WriteError> {
         match id.as_bytes() {
-            [_, .., b'/'] => Ok(format!("{id}{:019}-A", self.state.last_etag.0 + 1).into()),
+            [_, .., b'/'] => Ok(self.next_id(id).into()),
             [.., b'|'] => {
                 let number = next_identity(id, self.transaction)?;
                 Ok(format!("{}/{number}", &id[..id.len() - 1]).into())

@@ -6,7 +6,8 @@
 //!
 //! Invariant: entries are deleted only when everything due was rolled up before.
 
-use jackdaw_query::{DocumentNumber, Period};
+use jackdaw_model::DocumentNumber;
+use jackdaw_query::Period;
 
 use super::apply::Writer;
 use super::counters::counter_key;

@@ -25,7 +25,7 @@ use crate::flags::Flags;
 use crate::metadata::LISTED;
 use crate::record::{CollectionNumber, HEAD_BYTES, Record, RecordHead};
 use crate::revisions::{RevisionsConfiguration, RevisionsRule};
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 
 /// Name of the configuration in the tree of settings.
 const CONFIGURATION: &[u8] = b"revisions";
@@ -434,7 +434,7 @@ impl Writer<'_> {
             self.force(existing.number)?;
         }
         let told = self.with_record(existing.number, |writer, record, head| {
-            let vector = writer.id.change_vector(head.etag);
+            let vector = writer.origin.change_vector(head.etag);
             Ok((record.id.to_owned(), vector, head.last_modified, head.flags))
         })?;
         let damaged = || ReadError::damaged_document("a document", existing.number);

@@ -20,7 +20,8 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use jackdaw_query::{DocumentNumber, Period};
+use jackdaw_model::DocumentNumber;
+use jackdaw_query::Period;
 use jackdaw_storage::WriteTransaction;
 
 use super::apply::{Applied, Writer};

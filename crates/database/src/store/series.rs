@@ -19,7 +19,7 @@ use crate::changes::BesideChange;
 use crate::command::{CommandResult, SeriesAppend, SeriesChange};
 use crate::error::{ReadError, WriteError};
 use crate::series_policies::{SEPARATOR, SeriesPlace};
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 48;
@@ -279,7 +279,7 @@ impl Writer<'_> {
             change,
             self.state.last_etag,
         ));
-        let change_vector = self.id.change_vector(self.state.last_etag);
+        let change_vector = self.origin.change_vector(self.state.last_etag);
         let slot = self.push_result(CommandResult::Series {
             id: id.to_owned(),
             change_vector,

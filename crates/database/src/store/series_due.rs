@@ -13,7 +13,8 @@
 
 use std::rc::Rc;
 
-use jackdaw_query::{DocumentNumber, Period};
+use jackdaw_model::DocumentNumber;
+use jackdaw_query::Period;
 use jackdaw_storage::{ReadTransaction, WriteTransaction};
 
 use super::apply::Writer;

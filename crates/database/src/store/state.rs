@@ -4,7 +4,7 @@ use jackdaw_storage::{PageRead, Tree, WriteTransaction};
 
 use super::trees::{SETTINGS, number_at};
 use crate::error::{ReadError, WriteError};
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 
 const KEY: &[u8] = b"state";
 const VERSION: u8 = 1;

@@ -4,7 +4,7 @@ use jackdaw_storage::{ReadTransaction, StorageError, WriteTransaction};
 
 use crate::error::ReadError;
 use crate::record::CollectionNumber;
-use jackdaw_query::DocumentNumber;
+use jackdaw_model::DocumentNumber;
 
 /// Document number, big-endian, to record.
 pub(crate) const DOCUMENTS: &str = "documents";

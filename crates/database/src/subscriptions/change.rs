@@ -2,7 +2,8 @@
 
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_base::time::UnixTicks;
-use jackdaw_query::{Etag, FollowQuery};
+use jackdaw_model::Etag;
+use jackdaw_query::FollowQuery;
 use jackdaw_storage::WriteTransaction;
 
 use super::definition::{

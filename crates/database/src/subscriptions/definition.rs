@@ -3,7 +3,7 @@
 //! Bytes: docs/format.md, "Subscription".
 
 use jackdaw_base::time::UnixTicks;
-use jackdaw_query::Etag;
+use jackdaw_model::Etag;
 
 use crate::error::{ReadError, WriteError};
 use crate::store::trees::number_at;

@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 
 use super::read::BatchRead;
 

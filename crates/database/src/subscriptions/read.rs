@@ -4,9 +4,9 @@ use std::ops::Bound;
 use std::sync::atomic::AtomicBool;
 
 use jackdaw_document::{DocumentBuf, Limits, Value};
+use jackdaw_model::{DocumentNumber, Etag, Scope};
 use jackdaw_query::{
-    DocumentNumber, Etag, ExecuteOptions, FollowQuery, Follower, QueryError, Scope, StoredDocument,
-    write_document,
+    ExecuteOptions, FollowQuery, Follower, QueryError, StoredDocument, write_document,
 };
 
 use super::definition::{ArchivedDocuments, Subscription};

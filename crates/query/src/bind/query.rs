@@ -24,8 +24,8 @@ use crate::predicate::{Field, Predicate};
 use crate::project::{Projection, ProjectionBehavior};
 use crate::scripted::{Load, ScriptCall};
 use crate::series::SeriesQuery;
-use crate::source::Scope;
 use crate::syntax::{Expression, Limit, Query, SourceName, Value};
+use jackdaw_model::Scope;
 
 /// A query that can be planned: it holds no reference to its text or parameters.
 #[derive(Clone, Debug)]

@@ -20,8 +20,9 @@ use crate::facets::{Facet, FacetKind, FacetRow, made};
 use crate::fields::IndexField;
 use crate::plan::{Access, Plan};
 use crate::project::{Projection, write_document};
-use crate::source::{DocumentNumber, IndexRows, Source, StoredDocument};
+use crate::source::{IndexRows, Source, StoredDocument};
 use crate::suggest::Suggest;
+use jackdaw_model::DocumentNumber;
 
 /// Gives the rows of a query for facets or suggestions; `None` for any other.
 pub(super) fn run<S: Source>(

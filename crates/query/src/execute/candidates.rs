@@ -12,7 +12,8 @@ use crate::error::QueryError;
 use crate::evaluate::matches;
 use crate::plan::{Access, Plan};
 use crate::predicate::Predicate;
-use crate::source::{DocumentNumber, Etag, Source, StoredDocument};
+use crate::source::{Source, StoredDocument};
+use jackdaw_model::{DocumentNumber, Etag};
 
 /// Looks at the interrupt flag once in so many documents.
 const CHECK_DOCUMENTS: u64 = 256;

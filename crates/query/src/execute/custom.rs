@@ -15,8 +15,9 @@ use super::ordered::CHECK_DOCUMENTS;
 use crate::error::{BoxError, QueryError};
 use crate::fields::FieldPath;
 use crate::order::{Computed, Custom, OrderKey, OrderSource, SortValue};
-use crate::source::{DocumentNumber, Source};
+use crate::source::Source;
 use crate::syntax::Ordering;
+use jackdaw_model::DocumentNumber;
 
 /// Bytes of the rank of a value: as a number, as text, and with what orders them.
 const RANK_BYTES: usize = 24;

@@ -17,7 +17,8 @@ use crate::error::QueryError;
 use crate::fields::{IndexField, places_of};
 use crate::order::{Computed, Distance, Nearest, OrderKey, OrderSource, SortValue, compare_rows};
 use crate::plan::{Access, Plan};
-use crate::source::{DocumentNumber, Source};
+use crate::source::Source;
+use jackdaw_model::DocumentNumber;
 
 /// Looks at the interrupt flag once in so many documents.
 pub(super) const CHECK_DOCUMENTS: u64 = 256;

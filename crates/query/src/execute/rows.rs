@@ -26,7 +26,8 @@ use crate::project::{
     write_series_row,
 };
 use crate::scripted::{Loaded, Made, Returned, ScriptCall, Scripted};
-use crate::source::{DocumentNumber, IndexRows, Source, StoredDocument};
+use crate::source::{IndexRows, Source, StoredDocument};
+use jackdaw_model::DocumentNumber;
 
 /// Memory of one remembered row beside its bytes: the set's slot and the allocation.
 const REMEMBERED_ROW_BYTES: usize = 48;

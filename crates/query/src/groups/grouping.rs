@@ -8,8 +8,9 @@ use super::tally::Tally;
 use crate::error::QueryError;
 use crate::execute::ExecuteOptions;
 use crate::fields::FieldPath;
-use crate::source::{Etag, Scope, Source};
+use crate::source::Source;
 use crate::syntax::PathPart;
+use jackdaw_model::{Etag, Scope};
 
 /// Field of a group that holds its number of entries.
 pub(crate) const COUNT: &str = "Count";

@@ -19,7 +19,8 @@ use super::grouping::{Grouping, Rows};
 use super::tally::Tally;
 use crate::error::QueryError;
 use crate::execute::ExecuteOptions;
-use crate::source::{Etag, Scope, Source};
+use crate::source::Source;
+use jackdaw_model::{Etag, Scope};
 
 /// Most kinds of groups that are kept.
 const SLOTS_MAX: usize = 64;

@@ -6,10 +6,8 @@ use jackdaw_document::DocumentBuf;
 
 use super::grouping::Rows;
 use crate::error::BoxError;
-use crate::source::{
-    DocumentNumber, Etag, IndexAccess, Numbers, Scope, SeriesEntry, SeriesExtent, Source,
-    StoredDocument,
-};
+use crate::source::{IndexAccess, Numbers, SeriesEntry, SeriesExtent, Source, StoredDocument};
+use jackdaw_model::{DocumentNumber, Etag, Scope};
 
 /// Groups as the documents of a query; scripts still find real documents by id.
 pub(crate) struct GroupSource<'g, S> {

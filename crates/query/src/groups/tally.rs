@@ -19,7 +19,8 @@ use crate::execute::ExecuteOptions;
 use crate::fields::FieldPath;
 use crate::instants::with_canonical_times;
 use crate::project::{Found, find, for_each};
-use crate::source::{Etag, Scope, Source, StoredDocument};
+use crate::source::{Source, StoredDocument};
+use jackdaw_model::{Etag, Scope};
 
 /// Looks at the interrupt flag once in so many documents.
 const CHECK_DOCUMENTS: u64 = 256;

@@ -164,6 +164,11 @@ impl Drop for Waiter {
 }
 
 impl Call {
+    /// Tag of this node.
+    pub(crate) fn node_tag(&self) -> &str {
+        self.shared.databases.node().as_str()
+    }
+
     /// The connection, to go on with in another protocol after the answer, until the future
     /// resolves: whoever asked may not go on then.
     pub(crate) fn take_upgrade(&self) -> Option<(Upgrade, Ended)> {

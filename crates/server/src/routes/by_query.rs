@@ -20,7 +20,6 @@ use jackdaw_query::syntax::Query;
 use serde_json::json;
 
 use super::asked::{Asked, WAIT_DEFAULT};
-use super::cluster::NODE_TAG;
 use super::failure;
 use super::operations::{Detail, Progress};
 use crate::http::{Call, Outcome, Reply, panicked};
@@ -79,7 +78,7 @@ impl Options {
                 progress.fail(&panicked());
             }
         });
-        let body = json!({ "OperationId": number, "OperationNodeTag": NODE_TAG });
+        let body = json!({ "OperationId": number, "OperationNodeTag": call.node_tag() });
         Ok(Reply::value(&body))
     }
 }

@@ -346,7 +346,7 @@ async fn tell(
             json!({ "Type": "DocumentChange", "Value": {
                 "Type": if one.is_deleted { "Delete" } else { "Put" },
                 "Id": one.id, "CollectionName": one.collection,
-                "ChangeVector": database.id().change_vector(one.etag),
+                "ChangeVector": database.origin().change_vector(one.etag),
             }})
         }));
     }
@@ -418,7 +418,7 @@ fn describe_beside(database: &Database, change: &BesideChange) -> Value {
             etag,
         } => json!({ "Type": "CounterChange", "Value": {
             "Name": name, "Value": value, "DocumentId": document, "CollectionName": collection,
-            "ChangeVector": database.id().change_vector(*etag), "Type": kind,
+            "ChangeVector": database.origin().change_vector(*etag), "Type": kind,
         }}),
         BesideChange::Series {
             document,
@@ -430,7 +430,7 @@ fn describe_beside(database: &Database, change: &BesideChange) -> Value {
             etag,
         } => json!({ "Type": "TimeSeriesChange", "Value": {
             "Name": name, "From": from.map(moment), "To": to.map(moment), "DocumentId": document,
-            "CollectionName": collection, "ChangeVector": database.id().change_vector(*etag),
+            "CollectionName": collection, "ChangeVector": database.origin().change_vector(*etag),
             "Type": kind,
         }}),
     }

@@ -15,9 +15,6 @@ use crate::http::{Call, Outcome, Pending, Reply};
 use crate::version;
 use crate::wire::{WireError, kind};
 
-/// The tag of the only node.
-pub(crate) const NODE_TAG: &str = "A";
-
 fn build_info() -> Value {
     json!({
         "ProductVersion": version::WIRE_VERSION_FAMILY,
@@ -39,7 +36,7 @@ pub(crate) fn build_version(call: &Call) -> Outcome {
 /// `GET /cluster/node-info`
 pub(crate) fn node_info(call: &Call) -> Outcome {
     Ok(Reply::value(&json!({
-        "NodeTag": NODE_TAG,
+        "NodeTag": call.node_tag(),
         "TopologyId": call.shared.topology_id,
         "Certificate": null,
         "ClusterStatus": null,
@@ -72,7 +69,7 @@ fn os_info() -> Value {
 /// `GET /cluster/topology`: every address in it is the one the client used.
 pub(crate) fn topology(call: &Call) -> Outcome {
     let url = call.own_url();
-    let nodes = json!({ NODE_TAG: url });
+    let nodes = json!({ (call.node_tag()): url });
     let licence = json!({
         "UtilizedCores": processors(),
         "NumberOfCores": processors(),
@@ -80,7 +77,7 @@ pub(crate) fn topology(call: &Call) -> Outcome {
         "OsInfo": os_info(),
     });
     Ok(Reply::value(&json!({
-        "@metadata": { "DateTime": now(), "WebUrl": url, "NodeTag": NODE_TAG },
+        "@metadata": { "DateTime": now(), "WebUrl": url, "NodeTag": call.node_tag() },
         "Topology": {
             "TopologyId": call.shared.topology_id,
             "AllNodes": nodes,
@@ -88,17 +85,17 @@ pub(crate) fn topology(call: &Call) -> Outcome {
             "Promotables": {},
             "Watchers": {},
             "Witnesses": {},
-            "LastNodeId": NODE_TAG,
+            "LastNodeId": call.node_tag(),
             "Etag": 1,
         },
         "Etag": 1,
-        "Leader": NODE_TAG,
+        "Leader": call.node_tag(),
         "LeaderShipDuration": u64::try_from(call.shared.started.elapsed().as_millis()).unwrap_or(0),
         "CurrentState": "Leader",
-        "NodeTag": NODE_TAG,
+        "NodeTag": call.node_tag(),
         "ServerRole": "Member",
         "CurrentTerm": 1,
-        "NodeLicenseDetails": { NODE_TAG: licence },
+        "NodeLicenseDetails": { (call.node_tag()): licence },
         "LastStateChangeReason": LEADER_REASON,
         "Status": {},
     })))

@@ -235,7 +235,7 @@ pub(super) fn push_includes(
             members.object(key, |row| {
                 push(row, key, value.as_ref());
                 if let Some(value) = value.as_ref().filter(|_| is_cluster_wide) {
-                    let vector = snapshot.database_id().transaction_vector(value.index);
+                    let vector = snapshot.origin().transaction_vector(value.index);
                     row.string("ChangeVector", &vector);
                 }
             });

@@ -5,12 +5,11 @@
 use std::sync::Arc;
 
 use jackdaw_database::{
-    Command, CommandResult, CounterAction, CounterOperation, CounterValue, DatabaseId, DocumentRow,
+    Command, CommandResult, CounterAction, CounterOperation, CounterValue, DocumentRow, Origin,
     Snapshot,
 };
 use jackdaw_document::{ArrayWriter, Object, ObjectWriter, write_object};
 
-use super::cluster::NODE_TAG;
 use super::{documents, failure, input, writing};
 use crate::http::{Call, Outcome, Pending, Reply};
 use crate::wire::{QueryString, WireError, kind};
@@ -44,24 +43,24 @@ pub(super) fn get(call: &Call) -> Outcome {
         }
         (None, _) => vec![None; names.len()],
     };
-    let database = query.flag("full").then(|| snapshot.database_id());
-    Ok(reply(&id, &found, database))
+    let origin = query.flag("full").then(|| snapshot.origin());
+    Ok(reply(&id, &found, origin))
 }
 
-fn reply(id: &str, found: &[Option<CounterValue>], database: Option<&DatabaseId>) -> Reply {
+fn reply(id: &str, found: &[Option<CounterValue>], origin: Option<&Origin>) -> Reply {
     let mut body = Vec::new();
     write_object(&mut body, |object| {
-        object.array("Counters", |list| push_all(list, id, found, database));
+        object.array("Counters", |list| push_all(list, id, found, origin));
     });
     Reply::json(StatusCode::OK, body)
 }
 
-/// Appends counters of a document, with the values of all nodes when `database` is given.
+/// Appends counters of a document, with the values of all nodes when `origin` is given.
 pub(super) fn push_all(
     list: &mut ArrayWriter<'_>,
     id: &str,
     counters: &[Option<CounterValue>],
-    database: Option<&DatabaseId>,
+    origin: Option<&Origin>,
 ) {
     for counter in counters {
         let Some(counter) = counter else {
@@ -70,10 +69,10 @@ pub(super) fn push_all(
         };
         list.object(|object| {
             push(object, id, counter);
-            match database {
+            match origin {
                 None => object.null("CounterValues"),
-                Some(database) => object.object("CounterValues", |nodes| {
-                    nodes.long(&format!("{NODE_TAG}-{database}"), counter.value);
+                Some(origin) => object.object("CounterValues", |nodes| {
+                    nodes.long(&origin.node_and_database(), counter.value);
                 }),
             }
         });
@@ -95,13 +94,13 @@ pub(super) fn post(call: Arc<Call>) -> Pending {
             true => Vec::new(),
             false => writing::write(&call, &database, commands).await?,
         };
-        let nodes = is_full.then(|| database.id());
+        let origin = is_full.then(|| database.origin());
         let mut body = Vec::new();
         write_object(&mut body, |object| {
             object.array("Counters", |list| {
                 for result in &results {
                     if let CommandResult::Counters { id, counters, .. } = result {
-                        push_all(list, id, counters, nodes);
+                        push_all(list, id, counters, origin);
                     }
                 }
             });

@@ -11,7 +11,6 @@ use jackdaw_database::Database;
 use jackdaw_document::Object;
 use serde_json::{Map, Value, json};
 
-use super::cluster::NODE_TAG;
 use super::record::{self, Facts, StoredRecord};
 use super::statistics::size;
 use super::{failure, index_definitions, indexes, input, nodes};
@@ -57,7 +56,8 @@ fn described(call: &Call, name: &str) -> Result<Option<Value>, WireError> {
     };
     let statistics = found.database.statistics();
     let statistics = statistics.map_err(|error| failure::read(&error))?;
-    let member = json!({ "NodeTag": NODE_TAG, "NodeUrl": call.own_url(), "ResponsibleNode": null });
+    let member =
+        json!({ "NodeTag": call.node_tag(), "NodeUrl": call.own_url(), "ResponsibleNode": null });
     Ok(Some(json!({
         "Name": found.database.name(),
         "TotalSize": size(statistics.data_bytes + statistics.journal_bytes),
@@ -78,7 +78,7 @@ fn described(call: &Call, name: &str) -> Result<Option<Value>, WireError> {
             "Members": [member],
             "Promotables": [],
             "Rehabs": [],
-            "Status": { NODE_TAG: { "LastStatus": "Ok", "LastError": null } },
+            "Status": { (call.node_tag()): { "LastStatus": "Ok", "LastError": null } },
             "PriorityOrder": [],
             "DynamicNodesDistribution": false,
         },
@@ -99,7 +99,7 @@ pub(super) fn topology(call: &Call) -> Outcome {
         "Promotables": [],
         "Nodes": [{
             "Url": call.own_url(),
-            "ClusterTag": NODE_TAG,
+            "ClusterTag": call.node_tag(),
             "ServerRole": "Member",
             "Database": entry.name,
             "ServerVersion": version::WIRE_VERSION,
@@ -141,7 +141,7 @@ impl Found {
     fn facts(&self) -> Facts<'_> {
         Facts {
             name: self.database.name(),
-            id: self.database.id(),
+            origin: self.database.origin(),
             index: self.index,
         }
     }
@@ -205,7 +205,7 @@ pub(super) fn create(call: &Call) -> Outcome {
         let message = "Name cannot be null or empty.";
         return Err(WireError::new(kind::BAD_REQUEST, message));
     }
-    nodes::check_record(&name, given)?;
+    nodes::check_record(call.node_tag(), &name, given)?;
     let record = StoredRecord::new(kept_members(given)?);
     let created = call.shared.databases.create(&name, &record.to_text());
     created.map_err(|error| failure::set(&name, &error))?;

@@ -180,8 +180,8 @@ fn push_guarded(
         return Ok(());
     };
     let vector = snapshot
-        .database_id()
-        .guarded_change_vector(&document.change_vector(), index);
+        .origin()
+        .with_transaction(&document.change_vector(), index);
     document.write_json_as(&vector, metadata_only, out);
     Ok(())
 }
@@ -445,7 +445,7 @@ fn hashed_etag(
 /// An ETag for several parts of a database: only equality matters. Etags begin anew in a database
 /// that was deleted and made again, so its own id is a part.
 pub(super) fn hash_of(snapshot: &Snapshot, parts: impl Iterator<Item = u64>) -> String {
-    let mut bytes = snapshot.database_id().as_str().as_bytes().to_vec();
+    let mut bytes = snapshot.origin().database().as_str().as_bytes().to_vec();
     bytes.extend(parts.flat_map(u64::to_le_bytes));
     // Four times 64 bits, because clients expect 32 bytes.
     let hash: Vec<u8> = (0..4)

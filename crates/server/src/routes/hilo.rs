@@ -8,7 +8,6 @@ use jackdaw_base::time::UnixTicks;
 use jackdaw_database::HiloRequest;
 use serde_json::json;
 
-use super::cluster::NODE_TAG;
 use super::{failure, now};
 use crate::http::{Call, Outcome, Reply};
 use crate::wire::WireError;
@@ -44,7 +43,7 @@ pub(super) fn next(call: &Call) -> Outcome {
         "Low": range.low,
         "High": range.high,
         "LastSize": range.high - range.low + 1,
-        "ServerTag": NODE_TAG,
+        "ServerTag": call.node_tag(),
         "LastRangeAt": now(),
     }));
     reply.status = StatusCode::CREATED;

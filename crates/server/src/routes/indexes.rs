@@ -6,7 +6,6 @@ use hyper::StatusCode;
 use jackdaw_database::{Database, IndexInfo, IndexStatus, IndexingError, StaticDefinition};
 use serde_json::{Value, json};
 
-use super::cluster::NODE_TAG;
 use super::index_definitions::{self, type_name};
 use super::{failure, now};
 use crate::http::{Call, Outcome, Reply};
@@ -92,7 +91,8 @@ pub(super) fn names(call: &Call) -> Vec<String> {
 }
 
 fn with_metadata(call: &Call, rows: Vec<Value>) -> Reply {
-    let metadata = json!({ "DateTime": now(), "WebUrl": call.own_url(), "NodeTag": NODE_TAG });
+    let metadata =
+        json!({ "DateTime": now(), "WebUrl": call.own_url(), "NodeTag": call.node_tag() });
     Reply::value(&json!({ "@metadata": metadata, "Results": rows }))
 }
 

@@ -149,7 +149,7 @@ pub(crate) fn database_tag(call: &Call) -> Option<String> {
         .get(..11)
         .filter(|start| start.eq_ignore_ascii_case("/databases/"))?;
     let database = call.shared.databases.get_open(&call.part(0))?;
-    Some(record::transaction_tag(database.id()))
+    Some(database.origin().transactions().to_owned())
 }
 
 /// The present moment in the text of the wire.

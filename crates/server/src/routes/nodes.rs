@@ -5,7 +5,6 @@
 
 use jackdaw_document::{Object, Value};
 
-use super::cluster::NODE_TAG;
 use super::input;
 use crate::http::{Call, Outcome};
 use crate::wire::{WireError, kind};
@@ -13,8 +12,8 @@ use crate::wire::{WireError, kind};
 /// Members of a topology that name nodes.
 const NODE_LISTS: [&str; 3] = ["Members", "Promotables", "Rehabs"];
 
-/// Refuses the record of a new database that asks for shards or for other nodes.
-pub(super) fn check_record(name: &str, record: Object<'_>) -> Result<(), WireError> {
+/// Refuses the record of a new database that asks for shards or for nodes other than `own`.
+pub(super) fn check_record(own: &str, name: &str, record: Object<'_>) -> Result<(), WireError> {
     if record
         .get("Sharding")
         .is_some_and(|sharding| !sharding.is_null())
@@ -37,10 +36,10 @@ pub(super) fn check_record(name: &str, record: Object<'_>) -> Result<(), WireErr
     let mut count = 0;
     for list in NODE_LISTS {
         for node in input::texts(topology, list)? {
-            if node != NODE_TAG {
+            if node != own {
                 let message = format!(
                     "Failed to add node {node}, because we don't have it in the cluster. '{name}' \
-                     was not created: this server is the only node, {NODE_TAG}."
+                     was not created: this server is the only node, {own}."
                 );
                 return Err(WireError::new(kind::ARGUMENT, message));
             }
@@ -49,7 +48,7 @@ pub(super) fn check_record(name: &str, record: Object<'_>) -> Result<(), WireErr
     }
     if count > 1 {
         let message = format!(
-            "Database document validation failed: 'Topology' names node {NODE_TAG} {count} times. \
+            "Database document validation failed: 'Topology' names node {own} {count} times. \
              '{name}' was not created."
         );
         return Err(WireError::new(kind::BAD_REQUEST, message));
@@ -70,8 +69,8 @@ pub(super) fn add(call: &Call) -> Outcome {
     let name = entry.name;
     let message = match query.filled("node").as_deref() {
         None => format!("Database {name} already exists on all the nodes of the cluster"),
-        Some(NODE_TAG) => {
-            format!("Can't add node {NODE_TAG} to {name} topology because it is already part of it")
+        Some(own) if own == call.node_tag() => {
+            format!("Can't add node {own} to {name} topology because it is already part of it")
         }
         Some(node) => format!(
             "Can't add node {node} to database '{name}' topology, because node {node} (which is \

@@ -14,7 +14,6 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 
-use super::cluster::NODE_TAG;
 use super::now;
 use crate::http::{Call, Outcome, Reply};
 use crate::wire::{Kind, WireError, kind};
@@ -416,7 +415,9 @@ fn bulk_result(total: usize, details: &[Detail]) -> Value {
 pub(super) fn next_number(call: &Call) -> Outcome {
     let database = super::database(call)?;
     let number = call.shared.operations.next(database.id().as_str());
-    Ok(Reply::value(&json!({ "Id": number, "NodeTag": NODE_TAG })))
+    Ok(Reply::value(
+        &json!({ "Id": number, "NodeTag": call.node_tag() }),
+    ))
 }
 
 /// `GET /databases/*/operations?id=`

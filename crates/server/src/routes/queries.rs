@@ -15,7 +15,6 @@ use jackdaw_database::{
 use jackdaw_document::{ObjectWriter, Value, write_object, write_string};
 
 use super::asked::Asked;
-use super::cluster::NODE_TAG;
 use super::failure;
 use super::including::{Included, Noting};
 use crate::http::{Call, ChunkWriter, Outcome, Reply};
@@ -64,7 +63,7 @@ pub(super) fn run(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
             out.buffer.extend_from_slice(&includes);
             out.buffer.extend_from_slice(b"},");
             included.add_keys(&result.outcome.included_keys);
-            push_told(&mut out.buffer, &result, names_series);
+            push_told(&mut out.buffer, &result, call.node_tag(), names_series);
             if !included.is_empty() {
                 // What is included goes before the brace that ends the answer.
                 out.buffer.pop();
@@ -80,7 +79,7 @@ pub(super) fn run(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
 }
 
 /// What is told about a result beside its rows, as the rest of the object.
-fn push_told(out: &mut Vec<u8>, result: &QueryResult, names_series: bool) {
+fn push_told(out: &mut Vec<u8>, result: &QueryResult, node: &str, names_series: bool) {
     let outcome = &result.outcome;
     let start = out.len();
     write_object(out, |object| {
@@ -107,7 +106,7 @@ fn push_told(out: &mut Vec<u8>, result: &QueryResult, names_series: bool) {
         object.string("LastQueryTime", &time(result.last_query_time));
         object.bool("IsStale", result.is_stale);
         object.long("ResultEtag", result.result_etag);
-        object.string("NodeTag", NODE_TAG);
+        object.string("NodeTag", node);
         let series_fields = outcome.series_fields.as_ref().filter(|_| names_series);
         if let Some(names) = series_fields {
             object.array("TimeSeriesFields", |list| {

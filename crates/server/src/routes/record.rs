@@ -4,11 +4,10 @@
 //! beyond that is filled in when it is read, with empty lists and objects, never null, for
 //! everything that holds several things (clients refuse a record otherwise).
 
-use jackdaw_database::DatabaseId;
+use jackdaw_database::Origin;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::cluster::NODE_TAG;
 use super::now;
 use super::queries::NO_TIME;
 use crate::wire::{WireError, kind};
@@ -88,7 +87,7 @@ const OWN: &[&str] = &[
 /// Facts about a database that are not part of its record.
 pub(super) struct Facts<'a> {
     pub(super) name: &'a str,
-    pub(super) id: &'a DatabaseId,
+    pub(super) origin: &'a Origin,
     /// Grows with each change of any record; clients see it as etag of record and topology.
     pub(super) index: u64,
 }
@@ -207,7 +206,7 @@ impl StoredRecord {
     /// The nodes of the database: one member, this node.
     pub(super) fn topology(&self, facts: &Facts<'_>) -> Value {
         json!({
-            "Members": [NODE_TAG],
+            "Members": [facts.origin.node().as_str()],
             "Promotables": [],
             "Rehabs": [],
             "PredefinedMentors": {},
@@ -218,8 +217,8 @@ impl StoredRecord {
             "ReplicationFactor": 1,
             "PriorityOrder": [],
             "NodesModifiedAt": self.modified,
-            "DatabaseTopologyIdBase64": facts.id.derived(TOPOLOGY),
-            "ClusterTransactionIdBase64": transaction_tag(facts.id),
+            "DatabaseTopologyIdBase64": facts.origin.database().derived(TOPOLOGY),
+            "ClusterTransactionIdBase64": facts.origin.transactions(),
         })
     }
 }
@@ -248,11 +247,6 @@ fn filled(members: &Map<String, Value>) -> Map<String, Value> {
             .map(|(name, value)| (name.clone(), value.clone())),
     );
     record
-}
-
-/// Names the database's transactions, in the record and in the `Database-Cluster-Tx-Id` header.
-pub(super) fn transaction_tag(id: &DatabaseId) -> String {
-    id.transaction_tag().to_owned()
 }
 
 #[cfg(test)]

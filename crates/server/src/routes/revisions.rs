@@ -11,7 +11,6 @@ use jackdaw_database::{DocumentRow, Etag, RevisionsConfiguration, Snapshot};
 use jackdaw_document::{Path, Value, write_array, write_object};
 use serde_json::json;
 
-use super::cluster::NODE_TAG;
 use super::documents::{hash_of, push_document, snapshot, texts_at};
 use super::queries::long;
 use super::{failure, input};
@@ -205,7 +204,7 @@ pub(super) fn enforce(call: &Call) -> Outcome {
         progress.complete(deleted, Vec::new());
     });
     Ok(Reply::value(
-        &json!({ "OperationId": number, "OperationNodeTag": NODE_TAG }),
+        &json!({ "OperationId": number, "OperationNodeTag": call.node_tag() }),
     ))
 }
 

@@ -9,12 +9,10 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_database::{
-    Command, DatabaseId, DocumentNumber, SeriesAppend, SeriesChange, SeriesEntry, SeriesInfo,
-    Snapshot,
+    Command, DocumentNumber, Origin, SeriesAppend, SeriesChange, SeriesEntry, SeriesInfo, Snapshot,
 };
 use jackdaw_document::{Array, Object, ObjectWriter, Value, push_double, write_object};
 
-use super::cluster::NODE_TAG;
 use super::documents::{hash_of, snapshot};
 use super::queries::long;
 use super::{failure, input, writing};
@@ -143,7 +141,7 @@ fn read_range(
 
 /// What is told beside entries.
 struct Shown<'s> {
-    database: &'s DatabaseId,
+    origin: &'s Origin,
     full: bool,
     /// Documents told with the first range.
     includes: Option<Vec<u8>>,
@@ -186,7 +184,7 @@ fn push_entry(row: &mut ObjectWriter<'_>, entry: &SeriesEntry, name: &str, shown
     row.string("Timestamp", &moment(entry.at));
     match &entry.tag {
         Some(tag) => row.string("Tag", tag),
-        None if is_incremental => row.string("Tag", &format!("TC:INC-{}", shown.database)),
+        None if is_incremental => row.string("Tag", &format!("TC:INC-{}", shown.origin.database())),
         None => row.null("Tag"),
     }
     let values = numbers(&entry.values);
@@ -194,7 +192,7 @@ fn push_entry(row: &mut ObjectWriter<'_>, entry: &SeriesEntry, name: &str, shown
     row.bool("IsRollup", is_rolled_up(name));
     if is_incremental && shown.full {
         row.object("NodeValues", |nodes| {
-            nodes.raw(&format!("{NODE_TAG}-{}", shown.database), &values);
+            nodes.raw(&shown.origin.node_and_database(), &values);
         });
     }
 }
@@ -308,7 +306,7 @@ fn shown<'s, 'p>(
         includes = Some(json);
     }
     Ok(Shown {
-        database: snapshot.database_id(),
+        origin: snapshot.origin(),
         full: query.flag("full"),
         includes,
         etags,
@@ -698,7 +696,7 @@ type FoundSeries = Vec<(String, Vec<Part>)>;
 
 fn push_found(snapshot: &Snapshot, found: &[(&str, FoundSeries)], out: &mut Vec<u8>) {
     let shown = Shown {
-        database: snapshot.database_id(),
+        origin: snapshot.origin(),
         full: false,
         includes: None,
         etags: Vec::new(),

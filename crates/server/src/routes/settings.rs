@@ -5,7 +5,6 @@ use hyper::StatusCode;
 use jackdaw_document::Object;
 use serde_json::{Map, Value, json};
 
-use super::cluster::NODE_TAG;
 use super::{databases, failure, input};
 use crate::http::{Call, Outcome, Reply};
 use crate::wire::{WireError, kind};
@@ -294,9 +293,11 @@ pub(super) fn reorder(call: &Call) -> Outcome {
     existing(call)?;
     let mut parser = input::parser(call);
     let order = input::texts(input::object(call, &mut parser)?, "MembersOrder")?;
-    if order != [NODE_TAG] {
-        let message =
-            format!("The reordered list doesn't correspond to the existing members: {NODE_TAG}");
+    if order != [call.node_tag()] {
+        let message = format!(
+            "The reordered list doesn't correspond to the existing members: {}",
+            call.node_tag()
+        );
         return Err(WireError::new(kind::ARGUMENT, message));
     }
     Ok(Reply::empty(StatusCode::NO_CONTENT))
@@ -306,7 +307,7 @@ pub(super) fn reorder(call: &Call) -> Outcome {
 pub(super) fn promote(call: &Call) -> Outcome {
     let (name, index) = existing(call)?;
     let node = required(call, "node")?;
-    if node != NODE_TAG {
+    if node != call.node_tag() {
         let message = format!("There is no node '{node}' in the cluster.");
         return Err(WireError::new(kind::ARGUMENT, message));
     }

@@ -7,7 +7,6 @@ use hyper::StatusCode;
 use jackdaw_database::{CollectionSizes, ReadError, Snapshot};
 use serde_json::{Map, Value, json};
 
-use super::cluster::NODE_TAG;
 use super::{documents, failure, indexes, now};
 use crate::http::{Call, Outcome, Reply};
 use crate::wire::WireError;
@@ -15,7 +14,8 @@ use crate::wire::WireError;
 /// `GET /databases/*/stats`
 pub(super) fn database(call: &Call) -> Outcome {
     let mut body = Map::new();
-    let metadata = json!({ "DateTime": now(), "WebUrl": call.own_url(), "NodeTag": NODE_TAG });
+    let metadata =
+        json!({ "DateTime": now(), "WebUrl": call.own_url(), "NodeTag": call.node_tag() });
     body.insert("@metadata".to_owned(), metadata);
     body.extend(members(call)?);
     Ok(Reply::value(&Value::Object(body)))
@@ -96,7 +96,7 @@ fn members(call: &Call) -> Result<Map<String, Value>, WireError> {
     let last_etag = statistics.last_etag;
     let change_vector = match last_etag.0 {
         0 => String::new(),
-        _ => database.id().change_vector(last_etag),
+        _ => database.origin().change_vector(last_etag),
     };
     let beside =
         Beside::read(&documents::snapshot(call)?).map_err(|error| failure::read(&error))?;

@@ -20,7 +20,6 @@ use jackdaw_query::syntax::{self, SourceName};
 use serde_json::json;
 
 use super::asked::Asked;
-use super::cluster::NODE_TAG;
 use super::csv::{RowError, Table};
 use super::documents::{self, Unlisted};
 use super::failure;
@@ -217,7 +216,8 @@ impl<'o> TableRows<'o> {
         let now = super::now();
         let (day, time) = now.split_once('T').unwrap_or((&now, ""));
         let (day, time) = (digits(day), digits(time.get(..5).unwrap_or("")));
-        let name = format!("{}_{NODE_TAG}_{about}_{day}_{time}.csv", call.part(0));
+        let (database, node) = (call.part(0), call.node_tag());
+        let name = format!("{database}_{node}_{about}_{day}_{time}.csv");
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         let name = name.replace(|letter| !is_plain(letter), "_");
         let disposition = format!("attachment; filename=\"{name}\"; filename*=UTF-8''{name}");

@@ -10,7 +10,6 @@ use jackdaw_document::Object;
 use serde_json::{Value, json};
 
 use super::asked::Asked;
-use super::cluster::NODE_TAG;
 use super::{failure, input, now};
 use crate::auth::base64_of;
 use crate::http::{Call, Outcome, Reply};
@@ -88,7 +87,7 @@ fn start(body: Object<'_>, database: &Database) -> Result<SubscriptionStart, Wir
             );
             return Err(WireError::new(kind::RAFT_APPLY, message));
         }
-        if let Some(etag) = database.id().etag_of(entry) {
+        if let Some(etag) = database.origin().etag_of(entry) {
             start = SubscriptionStart::After(etag);
         }
     }
@@ -275,7 +274,7 @@ pub(super) fn list(call: &Call) -> Outcome {
         rows.push(row);
     }
     Ok(Reply::value(&json!({
-        "@metadata": { "DateTime": now(), "WebUrl": call.own_url(), "NodeTag": NODE_TAG },
+        "@metadata": { "DateTime": now(), "WebUrl": call.own_url(), "NodeTag": call.node_tag() },
         "Results": rows,
     })))
 }
@@ -299,7 +298,7 @@ pub(super) fn described(database: &Database, subscription: &Subscription) -> Val
     };
     let position = match subscription.position {
         Etag(0) => Value::Null,
-        etag => database.id().change_vector(etag).into(),
+        etag => database.origin().change_vector(etag).into(),
     };
     json!({
         "Query": subscription.query,
@@ -450,7 +449,7 @@ pub(super) fn tcp(call: &Call) -> Outcome {
     Ok(Reply::value(&json!({
         "Url": url,
         "Certificate": certificate,
-        "NodeTag": NODE_TAG,
+        "NodeTag": call.node_tag(),
         "ServerId": call.shared.server_id,
         "Urls": [url],
     })))

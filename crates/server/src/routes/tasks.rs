@@ -5,7 +5,6 @@ use hyper::StatusCode;
 use jackdaw_database::{Database, Subscription};
 use serde_json::{Map, Value, json};
 
-use super::cluster::NODE_TAG;
 use super::{failure, now, subscriptions};
 use crate::http::{Call, Outcome, Reply};
 use crate::wire::{WireError, kind};
@@ -73,7 +72,7 @@ pub(super) fn one(call: &Call) -> Outcome {
 }
 
 fn metadata(call: &Call) -> Value {
-    json!({ "DateTime": now(), "WebUrl": call.own_url(), "NodeTag": NODE_TAG })
+    json!({ "DateTime": now(), "WebUrl": call.own_url(), "NodeTag": call.node_tag() })
 }
 
 fn described(call: &Call, database: &Database, subscription: &Subscription) -> Map<String, Value> {
@@ -83,7 +82,8 @@ fn described(call: &Call, database: &Database, subscription: &Subscription) -> M
         .seated(database, subscription.number)
         .is_empty();
     let mut row = Map::new();
-    let node = json!({ "NodeTag": NODE_TAG, "NodeUrl": call.own_url(), "ResponsibleNode": null });
+    let node =
+        json!({ "NodeTag": call.node_tag(), "NodeUrl": call.own_url(), "ResponsibleNode": null });
     for (name, value) in [
         ("TaskId", json!(subscription.number)),
         ("TaskType", json!("Subscription")),

@@ -471,7 +471,7 @@ impl Session {
                     if vector.is_empty() {
                         return Ok(None);
                     }
-                    let etag = self.database.id().etag_of(vector).ok_or_else(|| {
+                    let etag = self.database.origin().etag_of(vector).ok_or_else(|| {
                         let why = format!("'{vector}' is no change vector of this database.");
                         End::Farewell(Farewell::Invalid(why))
                     });

@@ -8,7 +8,7 @@
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{Builder, DocumentBuf};
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 use jackdaw_search::EntryId;
 use jackdaw_storage::WriteTransaction;
 

@@ -3,7 +3,8 @@
 //! Fields that were made by name stand beside the others, values that count more are plain.
 
 use jackdaw_document::{BuildError, Builder, Document, DocumentBuf, Object, Value};
-use jackdaw_query::{DocumentNumber, StoredDocument};
+use jackdaw_model::DocumentNumber;
+use jackdaw_query::StoredDocument;
 use jackdaw_script::index::special;
 use jackdaw_search::Shape;
 

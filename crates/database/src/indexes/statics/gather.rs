@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use jackdaw_base::lowercase::lowercase;
-use jackdaw_query::{DocumentNumber, Etag, Scope};
+use jackdaw_model::{DocumentNumber, Etag, Scope};
 use jackdaw_storage::ReadTransaction;
 
 use super::programs::Programs;

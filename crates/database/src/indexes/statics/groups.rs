@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jackdaw_base::{time, varint};
 use jackdaw_document::{Document, DocumentBuf, Limits, Value, write_array, write_object};
-use jackdaw_query::{DocumentNumber, with_canonical_times};
+use jackdaw_model::DocumentNumber;
+use jackdaw_query::with_canonical_times;
 use jackdaw_script::index::{IndexHost, IndexMachine, ReduceProgram, RunError};
 use jackdaw_storage::WriteTransaction;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use jackdaw_base::hash::xxh3_64_parts;
 use jackdaw_base::varint;
-use jackdaw_query::DocumentNumber;
+use jackdaw_model::DocumentNumber;
 use jackdaw_storage::{PageRead, Tree, WriteTransaction};
 
 use super::trees::{REFERENCED, REFERENCES, key, last_number};

@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use jackdaw_document::Document;
-use jackdaw_query::{Etag, FieldKind, FieldPath, IndexField, add_terms, add_vectors};
+use jackdaw_model::Etag;
+use jackdaw_query::{FieldKind, FieldPath, IndexField, add_terms, add_vectors};
 use jackdaw_search::{Analyzer, Batch, EntryId, FieldOptions, FieldSlot, IndexError, IndexWriter};
 use jackdaw_storage::WriteTransaction;
 

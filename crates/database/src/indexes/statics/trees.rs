@@ -3,7 +3,7 @@
 
 use jackdaw_base::time::UnixTicks;
 use jackdaw_base::varint;
-use jackdaw_query::DocumentNumber;
+use jackdaw_model::DocumentNumber;
 use jackdaw_search::EntryId;
 use jackdaw_storage::{PageRead, ReadTransaction, StorageError, Tree, WriteTransaction};
 

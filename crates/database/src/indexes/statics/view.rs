@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jackdaw_document::{Document, Value};
-use jackdaw_query::DocumentNumber;
+use jackdaw_model::DocumentNumber;
 use jackdaw_search::EntryId;
 use jackdaw_storage::{ReadTransaction, Tree};
 

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use jackdaw_query::{DocumentNumber, Etag};
+use jackdaw_model::{DocumentNumber, Etag};
 use jackdaw_script::ScriptLimits;
 use jackdaw_script::index::IndexMachine;
 use jackdaw_search::IndexReader;

@@ -7,8 +7,8 @@ use jackdaw_document::write_json_pretty;
 
 use crate::error::QueryError;
 use crate::execute::ExecuteOptions;
-use crate::source::Scope;
 use crate::test_source::{TestDatabase, TestIndex, TestResult, TestSource, bound, run, run_bound};
+use jackdaw_model::Scope;
 
 const CARS: [(&str, &str); 7] = [
     (

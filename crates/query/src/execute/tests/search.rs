@@ -2,7 +2,8 @@
 //! distance, on a few documents of which some changed after the index saw them.
 
 use crate::test_source::{TestDatabase, TestIndex, TestResult, TestSource, bound, run_bound};
-use crate::{ExecuteOptions, FieldKind, FieldPath, IndexField, Scope};
+use crate::{ExecuteOptions, FieldKind, FieldPath, IndexField};
+use jackdaw_model::Scope;
 
 fn field(path: &str, kind: FieldKind) -> IndexField {
     IndexField {

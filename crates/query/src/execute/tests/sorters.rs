@@ -9,8 +9,8 @@ use jackdaw_script::sorter::Sorter;
 use crate::error::QueryError;
 use crate::execute::ExecuteOptions;
 use crate::sorters::Sorters;
-use crate::source::Scope;
 use crate::test_source::{TestDatabase, TestIndex, TestSource, bound, run_bound};
+use jackdaw_model::Scope;
 
 const CODE: &str = r#"
 public class NAME : FieldComparator

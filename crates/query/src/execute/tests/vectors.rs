@@ -5,7 +5,8 @@
 use jackdaw_sim::Rng;
 
 use crate::test_source::{TestDatabase, TestIndex, TestResult, TestSource, bound, run_bound};
-use crate::{Embedding, ExecuteOptions, FieldKind, FieldPath, IndexField, QueryError, Scope};
+use crate::{Embedding, ExecuteOptions, FieldKind, FieldPath, IndexField, QueryError};
+use jackdaw_model::Scope;
 
 fn fields() -> Vec<IndexField> {
     let field = |path: &str, kind| IndexField {

@@ -10,7 +10,8 @@ use super::by_terms::pays;
 use crate::error::QueryError;
 use crate::order::{OrderKey, OrderSource};
 use crate::plan::Plan;
-use crate::source::{IndexRows, Scope, Source};
+use crate::source::{IndexRows, Source};
+use jackdaw_model::Scope;
 
 /// Looks at the interrupt flag once in so many ids.
 const CHECK_TERMS: u64 = 256;

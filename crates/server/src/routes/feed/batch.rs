@@ -156,7 +156,7 @@ fn deleted_event(
     {
         return Ok(None);
     }
-    let change_vector = snapshot.database_id().change_vector(gone.etag);
+    let change_vector = snapshot.origin().change_vector(gone.etag);
     let facts = [gone.id.as_str(), gone.collection.as_str(), &change_vector];
     Ok(Some(event("Delete", facts, before.as_ref(), None)))
 }
