@@ -41,6 +41,18 @@ export function formatDuration(milliseconds: number): string {
     : `${TENTHS.format(milliseconds / 1000)} s`;
 }
 
+/** The time of a step, which may be short. */
+export function formatNanoseconds(nanoseconds: number): string {
+  const units: readonly [number, string][] = [
+    [1e9, "s"],
+    [1e6, "ms"],
+    [1e3, "\u00b5s"],
+  ];
+  const [size, unit] = units.find(([least]) => nanoseconds >= least) ?? [1, "ns"];
+  const amount = nanoseconds / size;
+  return `${amount >= 100 || size === 1 ? WHOLE.format(amount) : TENTHS.format(amount)} ${unit}`;
+}
+
 /** Whole time since something started: its two largest units. */
 export function formatUptime(seconds: number): string {
   const days = Math.floor(seconds / 86_400);

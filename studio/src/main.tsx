@@ -13,6 +13,9 @@ import "./styles/databases.css";
 import "./styles/documents.css";
 import "./styles/query.css";
 import "./styles/indexes.css";
+import "./styles/entry.css";
+import "./styles/dialog.css";
+import "./styles/plan.css";
 
 applyKeptTheme();
 const place = document.getElementById("studio");

@@ -29,9 +29,9 @@ export function href(route: Route): string {
   if (route.room === "databases") {
     return "#/databases";
   }
-  const base = `#/databases/${encodeURIComponent(route.database)}/${route.room}`;
+  const base = `#/databases/${encoded(route.database)}/${route.room}`;
   const pairs = Object.entries(parametersOf(route)).filter(([, value]) => value !== null);
-  const search = pairs.map(([name, value]) => `${name}=${encodeURIComponent(value ?? "")}`).join("&");
+  const search = pairs.map(([name, value]) => `${name}=${encoded(value ?? "")}`).join("&");
   return search === "" ? base : `${base}?${search}`;
 }
 
@@ -73,12 +73,39 @@ export function parseRoute(hash: string): Route {
 }
 
 export function useRoute(): Route {
-  return parseRoute(useSyncExternalStore(subscribe, () => window.location.hash));
+  return parseRoute(useSyncExternalStore(subscribe, () => here));
+}
+
+/** The address that is shown. Behind that of the browser while a guard is asked. */
+let here = window.location.hash;
+/** Asked before another address is shown, with what it would be. */
+let guard: ((there: string) => void) | null = null;
+const listeners = new Set<() => void>();
+
+window.addEventListener("hashchange", () => {
+  const there = window.location.hash;
+  if (there !== here && guard !== null) {
+    window.history.pushState(null, "", here === "" ? "#" : here);
+    guard(there);
+    return;
+  }
+  here = there;
+  listeners.forEach((listener) => listener());
+});
+
+/** Sets what is asked before one leaves; `null` lets everyone go. */
+export function setGuard(asked: ((there: string) => void) | null): void {
+  guard = asked;
 }
 
 function subscribe(changed: () => void): () => void {
-  window.addEventListener("hashchange", changed);
-  return () => window.removeEventListener("hashchange", changed);
+  listeners.add(changed);
+  return () => listeners.delete(changed);
+}
+
+/** Ids may hold halves of characters, which have no form in an address. */
+export function encoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
 }
 
 function decode(part: string): string {

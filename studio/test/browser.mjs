@@ -17,7 +17,7 @@ const ARGUMENTS = [
 ];
 const VIEWPORT = { width: 1440, height: 900 };
 /** A shared machine may be slow; a check that holds never waits so long. */
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = Number(process.env.STUDIO_TIMEOUT_MS ?? 20_000);
 
 export async function launch() {
   const browser = await chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS });

@@ -9,6 +9,7 @@ export const indexChecks = [
   ["documents that an index could not take in are named", errorsAreNamed],
   ["a mistake in an index is told where it is written", mistakeIsTold],
   ["the room fits a narrow window", roomFitsNarrowWindow],
+  ["a text that was not saved is asked about before it is lost", unsavedTextIsAskedAbout],
 ];
 
 const NAME = "StudioTest/ByWord";
@@ -131,6 +132,50 @@ async function roomFitsNarrowWindow(page, context) {
   await raw.getByRole("heading", { name: "Map" }).waitFor();
   assert.ok((await width()) <= NARROW.width, "the index is wider than the window");
   await page.picture("index-narrow");
+}
+
+async function unsavedTextIsAskedAbout(page, context) {
+  const { raw } = page;
+  const written = "map('Nothing', d => ({ Unsaved: 1 }))";
+  const map = raw.getByLabel("Map", { exact: true });
+  const question = raw.getByRole("dialog", { name: "Discard what you have written?" });
+  const keep = async () => {
+    await question.waitFor();
+    await question.getByRole("button", { name: "Keep writing" }).click();
+    await question.waitFor({ state: "detached" });
+    assert.equal(await map.inputValue(), written);
+  };
+  await page.goto(room(context));
+  await raw.getByRole("button", { name: "New index" }).click();
+  await raw.getByRole("button", { name: "Cancel" }).click();
+  await map.waitFor({ state: "detached" });
+  await raw.getByRole("button", { name: "New index" }).click();
+  await map.fill(written);
+  await raw.getByRole("button", { name: "Cancel" }).click();
+  await question.waitFor();
+  await page.picture("index-unsaved");
+  await keep();
+  await raw.getByRole("button", { name: "Close" }).click();
+  await keep();
+  await raw.getByRole("link", { name: "Query", exact: true }).click();
+  await keep();
+  await raw.goBack();
+  await keep();
+  let warned = 0;
+  raw.once("dialog", async (dialog) => {
+    warned += dialog.type() === "beforeunload" ? 1 : 0;
+    await dialog.dismiss();
+  });
+  await raw.evaluate(() => void window.location.reload());
+  while (warned === 0) {
+    await raw.evaluate(() => new Promise(requestAnimationFrame));
+  }
+  await raw.getByRole("link", { name: "Query", exact: true }).click();
+  await question.getByRole("button", { name: "Discard" }).click();
+  await raw.getByRole("textbox", { name: "Query in RQL" }).waitFor();
+  await page.goto(room(context));
+  await raw.getByRole("button", { name: "New index" }).click();
+  assert.equal(await map.inputValue(), "");
 }
 
 async function mistakeIsTold(page, context) {

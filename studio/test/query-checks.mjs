@@ -7,6 +7,8 @@ export const queryChecks = [
   ["a query runs by keyboard and shows how it was answered", queryRuns],
   ["every example finds something", examplesRun],
   ["a mistake is marked where it is", mistakeIsMarked],
+  ["a plan is a tree with bars of time", planIsTree],
+  ["facets are bars", facetsAreBars],
 ];
 
 function room({ database }) {
@@ -56,6 +58,51 @@ async function examplesRun(page, context) {
   }
   assert.ok(titles.length >= 4, `only ${titles.length} examples`);
   await page.picture("query-example");
+}
+
+async function ask(page, context, text) {
+  await page.goto(`${room(context)}?text=${encodeURIComponent(text)}`);
+  await page.raw.locator(".query-facts").waitFor();
+}
+
+async function planIsTree(page, context) {
+  const { raw } = page;
+  await ask(page, context, `explain analyze from ${context.collection} where Year > 1990 and Genre = 'jazz'`);
+  const rows = raw.locator(".plan tbody tr");
+  await rows.first().waitFor();
+  const count = await rows.count();
+  assert.ok(count >= 5, `${count} steps`);
+  const bar = async (row) => {
+    const rect = raw.locator(".plan tbody tr").nth(row).locator(".plan-bar-time");
+    return { x: Number(await rect.getAttribute("x")), width: Number(await rect.getAttribute("width")) };
+  };
+  assert.deepEqual(await bar(0), { x: 0, width: 100 });
+  for (let row = 1; row < count; row += 1) {
+    const { x, width } = await bar(row);
+    assert.ok(x >= 0 && width < 100 && x + width <= 101, `bar ${row}: ${x}, ${width}`);
+  }
+  assert.match(await rows.first().innerText(), /\d (ms|\u00b5s)/);
+  await page.picture("query-plan");
+  await rows.first().getByRole("button", { name: "Fold" }).click();
+  assert.equal(await rows.count(), 1);
+  await raw.getByRole("button", { name: "Table", exact: true }).click();
+  await raw.locator(".grid-row").first().waitFor();
+  await ask(page, context, `explain from ${context.collection} where Year > 1990`);
+  await page.sees(/Year > 1990/);
+}
+
+async function facetsAreBars(page, context) {
+  const { raw } = page;
+  await ask(page, context, `from ${context.collection} select facet(Genre, sum(Year)), facet(Year < 1990, Year >= 1990)`);
+  const genre = raw.locator(".facet").first();
+  await genre.getByRole("heading", { name: "Genre" }).waitFor();
+  const widths = await genre.locator("rect").evaluateAll((bars) => bars.map((bar) => Number(bar.getAttribute("width"))));
+  assert.equal(widths[0], 100);
+  assert.ok(widths.length > 3);
+  assert.deepEqual(widths, widths.toSorted((left, right) => right - left));
+  await genre.getByText(/Sum of Year: \d+/).first().waitFor();
+  await raw.locator(".facet").nth(1).getByText("Year >= 1990").waitFor();
+  await page.picture("query-facets");
 }
 
 async function mistakeIsMarked(page, context) {

@@ -306,6 +306,67 @@ fn without_ids_the_newest_documents_come_first() {
 }
 
 #[test]
+fn a_preview_has_the_beginning_of_long_values_only() {
+    let (_running, mut connection) = start_with_database();
+    let document = json!({
+        "Exact": 1, "Text": "\u{1f600}".repeat(100_000), "Short": "x\u{202e}",
+        "List": vec![1; 50_000], "Deep": {"Inner": {"Text": "y".repeat(9_000)}},
+        "Wide": (0..9_000).map(|n| (format!("n{n}"), json!(n))).collect::<serde_json::Map<_, _>>(),
+        "Named": {"n".repeat(9_000): 1}, "None": null, "Empty": [{}],
+        "@metadata": {"@collection": "Things", "Mine": "z".repeat(9_000)},
+    });
+    let digits = "7".repeat(900);
+    let text = document.to_string();
+    let text = text.replacen('{', &format!("{{\"Digits\":{digits},\"Point\":1.10,"), 1);
+    put(&mut connection, "things/1", &text);
+    for path in [
+        format!("{DOCS}?preview=true"),
+        format!("{DOCS}?startsWith=things&preview=true"),
+        "/databases/db1/collections/docs?name=Things&preview=true".to_owned(),
+    ] {
+        let answer = connection.get(&path);
+        assert!(answer.text().len() < 4_000, "{}", answer.text().len());
+        assert!(answer.text().contains("\"Point\":1.10,"));
+        let row = &answer.json()["Results"][0];
+        assert_eq!(row["Exact"], 1);
+        assert_eq!(row["Text"], "\u{1f600}".repeat(64));
+        assert_eq!(row["Digits"], "7".repeat(256));
+        assert!(row["List"].as_array().unwrap().len() > 50);
+        assert_eq!(row["Deep"]["Inner"]["Text"].as_str().unwrap().len(), 245);
+        assert_eq!(row["Named"], json!({}));
+        assert_eq!(row["Empty"], json!([{}]));
+        let mut cut: Vec<_> = row["@metadata"]["@cut"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .collect();
+        cut.sort_by_key(|name| name.as_str());
+        assert_eq!(
+            json!(cut),
+            json!(["Deep", "Digits", "List", "Named", "Text", "Wide"])
+        );
+        assert_eq!(row["@metadata"]["@id"], "things/1");
+        assert_eq!(row["@metadata"]["@collection"], "Things");
+        assert!(row["@metadata"]["@change-vector"].is_string());
+        assert!(row["@metadata"]["Mine"].is_null() && row["@metadata"]["@members"].is_null());
+    }
+}
+
+#[test]
+fn a_preview_has_few_members_or_those_asked_for() {
+    let (_running, mut connection) = start_with_database();
+    let wide: serde_json::Map<_, _> = (0..10_000).map(|n| (format!("n{n}"), json!(n))).collect();
+    put(&mut connection, "a", &json!(wide).to_string());
+    let row = &connection.get(&format!("{DOCS}?preview=true")).json()["Results"][0];
+    assert_eq!(row.as_object().unwrap().len(), 65);
+    assert_eq!(row["@metadata"]["@members"], 10_000);
+    let path = format!("{DOCS}?preview=true&field=n9999&field=none&field=n7");
+    let row = &connection.get(&path).json()["Results"][0];
+    assert_eq!((&row["n9999"], &row["n7"]), (&json!(9999), &json!(7)));
+    assert_eq!(row.as_object().unwrap().len(), 3);
+}
+
+#[test]
 fn many_ids_are_loaded_by_post() {
     let (_running, mut connection) = start_with_database();
     put(

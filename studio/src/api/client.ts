@@ -4,6 +4,7 @@
 
 import { parseJson, type JsonText } from "../json/parse";
 import { asText, member } from "../json/read";
+import { encoded } from "../route";
 
 /** The server's root: the page lies one folder below it. */
 const ROOT = new URL("../", document.baseURI);
@@ -26,8 +27,33 @@ export class ApiError extends Error {
   }
 }
 
+let token: string | null = null;
+const tokenListeners = new Set<() => void>();
+
+/** The token that requests carry; see `session.ts`. */
+export function currentToken(): string | null {
+  return token;
+}
+
+export function setToken(given: string | null): void {
+  token = given;
+  tokenListeners.forEach((listener) => listener());
+}
+
+export function onToken(listener: () => void): () => void {
+  tokenListeners.add(listener);
+  return () => tokenListeners.delete(listener);
+}
+
+/** Whether the server does not let this browser in at all. */
+export function isRefusal(error: unknown): error is ApiError {
+  return error instanceof ApiError && (error.status === 401 || error.status === 403);
+}
+
 export interface RequestOptions {
-  readonly method?: "GET" | "POST" | "PUT" | "DELETE" | "RESET";
+  /** Headers of their own kind; the content's type and the token are added. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "RESET";
   readonly body?: string;
   readonly signal?: AbortSignal;
 }
@@ -38,7 +64,7 @@ export function address(path: string): string {
 
 /** The path of something in a database. */
 export function databasePath(database: string, rest: string): string {
-  return `databases/${encodeURIComponent(database)}/${rest}`;
+  return `databases/${encoded(database)}/${rest}`;
 }
 
 /** Asks and reads JSON; `null` when the server says 404 without a body: no such thing. */
@@ -71,14 +97,27 @@ export async function command(path: string, options: RequestOptions): Promise<vo
   }
 }
 
+/** An answer whose body is still to be read; failures are thrown. */
+export async function stream(path: string, options: RequestOptions): Promise<Response> {
+  const response = await send(path, options);
+  if (!response.ok) {
+    throw failure(response.status, await response.text());
+  }
+  return response;
+}
+
 async function send(path: string, options: RequestOptions): Promise<Response> {
-  const init: RequestInit = { method: options.method ?? "GET" };
+  const headers: Record<string, string> = { ...options.headers };
+  if (token !== null) {
+    headers["authorization"] = `Bearer ${token}`;
+  }
+  const init: RequestInit = { method: options.method ?? "GET", headers };
   if (options.signal !== undefined) {
     init.signal = options.signal;
   }
   if (options.body !== undefined) {
     init.body = options.body;
-    init.headers = { "content-type": "application/json" };
+    headers["content-type"] = "application/json";
   }
   try {
     return await fetch(address(path), init);

@@ -2,6 +2,7 @@
 
 import { asNumber, asObject, member } from "../json/read";
 import { databasePath, requestPresent } from "./client";
+import { encoded } from "../route";
 
 export interface CollectionCount {
   readonly name: string;
@@ -24,6 +25,6 @@ export async function readCollections(database: string, signal: AbortSignal): Pr
 }
 
 export async function createDatabase(name: string): Promise<void> {
-  const path = `admin/databases?name=${encodeURIComponent(name)}&replicationFactor=1`;
+  const path = `admin/databases?name=${encoded(name)}&replicationFactor=1`;
   await requestPresent(path, { method: "PUT", body: JSON.stringify({ DatabaseName: name }) });
 }

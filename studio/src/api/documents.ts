@@ -3,6 +3,7 @@
 import type { JsonNode, JsonObject, JsonText } from "../json/parse";
 import { asArray, asObject, asText, member } from "../json/read";
 import { databasePath, request, requestPresent } from "./client";
+import { encoded } from "../route";
 
 /** A document, or a row of a query's answer. */
 export interface Row {
@@ -14,21 +15,34 @@ export interface Row {
   readonly collection: string | null;
   readonly changeVector: string | null;
   readonly lastModified: string | null;
+  /** Names of members of which the server sent the beginning only. */
+  readonly cut: readonly string[];
 }
 
-/** A page of a collection, or of all documents when `collection` is `null`. */
+/** What is wanted of a list. */
+export interface PageOptions {
+  readonly start: number;
+  readonly count: number;
+  /** Members to read; the first ones of each document when there are none. */
+  readonly fields: readonly string[];
+}
+
+/**
+ * A page of a collection, or of all documents when `collection` is `null`. The server cuts long
+ * values, so that a page is small however large its documents are.
+ */
 export async function readPage(
   database: string,
   collection: string | null,
-  start: number,
-  count: number,
+  { start, count, fields }: PageOptions,
   signal: AbortSignal,
 ): Promise<Row[]> {
-  const page = `start=${start}&pageSize=${count}`;
+  const chosen = fields.map((name) => `&field=${encoded(name)}`).join("");
+  const page = `start=${start}&pageSize=${count}&preview=true${chosen}`;
   const rest =
     collection === null
       ? `docs?${page}`
-      : `collections/docs?name=${encodeURIComponent(collection)}&${page}`;
+      : `collections/docs?name=${encoded(collection)}&${page}`;
   return rowsOf(await requestPresent(databasePath(database, rest), { signal }));
 }
 
@@ -38,7 +52,7 @@ export async function readDocument(
   id: string,
   signal: AbortSignal,
 ): Promise<Row | null> {
-  const path = databasePath(database, `docs?id=${encodeURIComponent(id)}`);
+  const path = databasePath(database, `docs?id=${encoded(id)}`);
   const answer = await request(path, { signal });
   return answer === null ? null : (rowsOf(answer)[0] ?? null);
 }
@@ -61,5 +75,6 @@ function rowOf(text: JsonText, node: JsonObject): Row {
     collection: asText(member(metadata, "@collection")) ?? null,
     changeVector: asText(member(metadata, "@change-vector")) ?? null,
     lastModified: asText(member(metadata, "@last-modified")) ?? null,
+    cut: (asArray(member(metadata, "@cut"))?.items ?? []).map((name) => asText(name) ?? ""),
   };
 }

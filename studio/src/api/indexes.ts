@@ -3,6 +3,7 @@
 import type { JsonMember, JsonNode } from "../json/parse";
 import { asArray, asFlag, asNumber, asObject, asText, member } from "../json/read";
 import { command, databasePath, requestPresent } from "./client";
+import { encoded } from "../route";
 
 /** A document that an index could not take in. */
 export interface IndexMistake {
@@ -151,7 +152,7 @@ function momentOf(node: JsonNode | undefined): string | null {
 }
 
 function named(database: string, rest: string, name: string): string {
-  return databasePath(database, `${rest}?name=${encodeURIComponent(name)}`);
+  return databasePath(database, `${rest}?name=${encoded(name)}`);
 }
 
 /** Makes a static index, or replaces the one of that name. */

@@ -2,7 +2,7 @@
 
 import { parseJson, type JsonNode } from "../json/parse";
 import { asArray, asFlag, asNumber, asText, member } from "../json/read";
-import { address, requestPresent } from "./client";
+import { isAbort, requestPresent, stream } from "./client";
 
 /** One database at one moment. */
 export interface DatabaseNumbers {
@@ -33,14 +33,56 @@ export async function readNumbers(signal: AbortSignal): Promise<Numbers> {
   return decodeNumbers(root);
 }
 
-/** Follows the numbers until the returned function is called. */
+/** Time between the end of the events and the next attempt. */
+const FOLLOW_AGAIN_MS = 3000;
+
+/**
+ * Follows the numbers until the returned function is called. Not by `EventSource`, which cannot
+ * carry a token.
+ */
 export function followNumbers(onNumbers: (numbers: Numbers) => void, onLost: () => void): () => void {
-  const source = new EventSource(address("jackdaw/live"));
-  source.addEventListener("live", (event: MessageEvent<string>) => {
-    onNumbers(decodeNumbers(parseJson(event.data).root));
-  });
-  source.addEventListener("error", onLost);
-  return () => source.close();
+  const following = new AbortController();
+  void follow(onNumbers, onLost, following.signal);
+  return () => following.abort();
+}
+
+async function follow(
+  onNumbers: (numbers: Numbers) => void,
+  onLost: () => void,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      const response = await stream("jackdaw/live", { signal });
+      await eachEvent(response, (data) => onNumbers(decodeNumbers(parseJson(data).root)));
+    } catch (error) {
+      if (isAbort(error)) {
+        return;
+      }
+    }
+    onLost();
+    await new Promise((resolve) => setTimeout(resolve, FOLLOW_AGAIN_MS));
+  }
+}
+
+/** Calls with the data of each event until the stream ends. */
+async function eachEvent(response: Response, onData: (data: string) => void): Promise<void> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = (await reader?.read()) ?? { done: true, value: undefined };
+    if (done) {
+      return;
+    }
+    const events = (rest + value).split(/\r?\n\r?\n/);
+    rest = events.pop() ?? "";
+    for (const event of events) {
+      const lines = event.split(/\r?\n/).filter((line) => line.startsWith("data:"));
+      if (lines.length > 0) {
+        onData(lines.map((line) => line.slice("data:".length).trimStart()).join("\n"));
+      }
+    }
+  }
 }
 
 function decodeNumbers(root: JsonNode): Numbers {

@@ -1,8 +1,10 @@
 // A JSON node as indented lines, with folded parts left out.
 //
-// Only white space is ours: names, strings and numbers are copied from the source.
+// Only white space is ours: names, strings and numbers are copied from the source, what cannot be
+// seen in them as escapes. Long ones are cut, and shown a part at a time.
 
-import { decodeString, type JsonNode, type JsonText } from "./parse";
+import { visible } from "../visible";
+import { decodeStart, type JsonNode, type JsonText } from "./parse";
 
 export type TokenKind = "name" | "string" | "number" | "boolean" | "null" | "mark" | "note";
 
@@ -17,19 +19,31 @@ export interface Line {
   /** Set on a line that opens something: where it stands in the source, its identity. */
   readonly fold?: number;
   readonly isFolded?: boolean;
-  /** Set on a line that stands for members not shown: the identity of their parent. */
-  readonly more?: number;
+  /** Set on a line that stands for what is not shown: what it is part of, how much to show next. */
+  readonly more?: { readonly of: number; readonly next: number };
 }
 
 export interface LineOptions {
   /** Identities of what is folded. */
   readonly folded: ReadonlySet<number>;
-  /** How many parts of an array or object are shown; `PARTS_SHOWN` unless said otherwise. */
+  /**
+   * How many parts of an array or object are shown, `PARTS_SHOWN` unless said otherwise, and how
+   * many characters of a text, `CHARACTERS_SHOWN` unless said otherwise.
+   */
   readonly shown: ReadonlyMap<number, number>;
 }
 
 /** Parts of one array or object that are shown before one asks for more. */
 export const PARTS_SHOWN = 200;
+
+/** Characters of one text that are shown before one asks for more. */
+const CHARACTERS_SHOWN = 10_000;
+/** How much more of a text is shown at each step. */
+const CHARACTERS_GROW = 10;
+/** Characters of a name. */
+const NAME_SHOWN = 500;
+/** Characters of a name in what stands for something folded. */
+const SUMMARY_SHOWN = 30;
 
 const COMMA: Token = { kind: "mark", text: "," };
 
@@ -48,8 +62,14 @@ function write(
   lines: Line[],
 ): void {
   if (node.kind !== "object" && node.kind !== "array") {
-    const token: Token = { kind: node.kind, text: node.raw };
+    const shown = options.shown.get(node.start) ?? CHARACTERS_SHOWN;
+    const token: Token = { kind: node.kind, text: shorten(node.raw, shown) };
     lines.push({ depth, tokens: [...before, token, ...after] });
+    if (node.raw.length > shown) {
+      const text = `show more of ${node.raw.length - shown} characters`;
+      const more = { of: node.start, next: shown * CHARACTERS_GROW };
+      lines.push({ depth: depth + 1, tokens: [{ kind: "note", text }], more });
+    }
     return;
   }
   const [open, close] = node.kind === "object" ? ["{", "}"] : ["[", "]"];
@@ -79,7 +99,7 @@ function write(
   }
   if (shown < length) {
     const tokens: Token[] = [{ kind: "note", text: `show more of ${length - shown}` }];
-    lines.push({ depth: depth + 1, tokens, more: fold });
+    lines.push({ depth: depth + 1, tokens, more: { of: fold, next: shown + PARTS_SHOWN } });
   }
   lines.push({ depth, tokens: [{ kind: "mark", text: close }, ...after] });
 }
@@ -100,7 +120,7 @@ function part(node: Container, slot: number): [Token[], JsonNode] {
   }
   return [
     [
-      { kind: "name", text: found.rawName },
+      { kind: "name", text: shorten(found.rawName, NAME_SHOWN) },
       { kind: "mark", text: ": " },
     ],
     found.value,
@@ -111,20 +131,18 @@ function summary(node: Container): string {
   if (node.kind === "array") {
     return ` ${node.items.length} ${node.items.length === 1 ? "item" : "items"} `;
   }
-  const names = node.members.slice(0, 4).map((candidate) => candidate.name);
+  const names = node.members.slice(0, 4).map(({ name }) => shorten(name, SUMMARY_SHOWN));
   return ` ${names.join(", ")}${node.members.length > 4 ? ", \u2026" : ""} `;
 }
 
-/** A node in one line for a table cell; strings without quotes. */
-export function inOneLine(text: JsonText, node: JsonNode): string {
-  switch (node.kind) {
-    case "string":
-      return decodeString(node.raw);
-    case "array":
-      return node.items.length === 0 ? "[]" : text.source.slice(node.start, node.end);
-    case "object":
-      return text.source.slice(node.start, node.end);
-    default:
-      return node.raw;
+function shorten(text: string, limit: number): string {
+  return visible(text.length <= limit ? text : `${text.slice(0, limit)}\u2026`);
+}
+
+/** The beginning of a node in one line for a table cell; strings without quotes. */
+export function inOneLine(text: JsonText, node: JsonNode, limit: number): string {
+  if (node.kind === "string") {
+    return visible(decodeStart(node.raw, limit));
   }
+  return visible(text.source.slice(node.start, Math.min(node.end, node.start + limit)));
 }

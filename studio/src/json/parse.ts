@@ -41,9 +41,7 @@ export interface JsonText {
 }
 
 const DEPTH_MAX = 500;
-const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const STRING = /"(?:[^"\\]|\\.)*"/y;
-const BLANK = /[ \t\r\n]*/y;
+const BACKSLASH = 0x5c;
 
 /** Reads a whole text. Throws a `SyntaxError` that names the place. */
 export function parseJson(source: string): JsonText {
@@ -58,6 +56,27 @@ export function decodeString(raw: string): string {
   }
   const decoded: unknown = JSON.parse(raw);
   return typeof decoded === "string" ? decoded : raw;
+}
+
+/** At most `limit` characters from the beginning of the text between the quotes. */
+export function decodeStart(raw: string, limit: number): string {
+  let end = 1;
+  for (let count = 0; count < limit && end < raw.length - 1; count += 1) {
+    if (raw.charCodeAt(end) !== BACKSLASH) {
+      end += 1;
+    } else {
+      end += raw[end + 1] === "u" ? 6 : 2;
+    }
+  }
+  return decodeString(`${raw.slice(0, end)}"`);
+}
+
+function isDigit(unit: number): boolean {
+  return unit >= 0x30 && unit <= 0x39;
+}
+
+function isBlank(unit: number): boolean {
+  return unit === 0x20 || unit === 0x09 || unit === 0x0a || unit === 0x0d;
 }
 
 class Parser {
@@ -85,7 +104,7 @@ class Parser {
       case "[":
         return this.array(depth);
       case '"':
-        return this.scalar("string", this.match(STRING, "a string"));
+        return this.scalar("string", this.string("a string"));
       case "t":
         return this.scalar("boolean", this.word("true"));
       case "f":
@@ -93,7 +112,7 @@ class Parser {
       case "n":
         return this.scalar("null", this.word("null"));
       default:
-        return this.scalar("number", this.match(NUMBER, "a value"));
+        return this.scalar("number", this.number());
     }
   }
 
@@ -101,7 +120,7 @@ class Parser {
     const start = this.position;
     const members: JsonMember[] = [];
     this.sequence("}", () => {
-      const rawName = this.match(STRING, "a name");
+      const rawName = this.string("a name");
       this.skipBlank();
       this.expect(":");
       this.skipBlank();
@@ -149,20 +168,68 @@ class Parser {
     return word;
   }
 
-  private match(pattern: RegExp, what: string): string {
-    pattern.lastIndex = this.position;
-    const found = pattern.exec(this.source);
-    if (found === null) {
+  // No regular expressions here: an engine may keep a place to return to for each character, and
+  // fails at some millions of them.
+
+  private string(what: string): string {
+    const start = this.position;
+    if (this.source[start] !== '"') {
       throw this.mistake(what);
     }
-    this.position = pattern.lastIndex;
-    return found[0];
+    let end = this.source.indexOf('"', start + 1);
+    while (end >= 0 && this.isEscaped(end)) {
+      end = this.source.indexOf('"', end + 1);
+    }
+    if (end < 0) {
+      throw this.mistake("the end of a string");
+    }
+    this.position = end + 1;
+    return this.source.slice(start, this.position);
+  }
+
+  /** Whether an odd number of backslashes stands before a place. */
+  private isEscaped(place: number): boolean {
+    let first = place;
+    while (this.source.charCodeAt(first - 1) === BACKSLASH) {
+      first -= 1;
+    }
+    return (place - first) % 2 === 1;
+  }
+
+  private number(): string {
+    const start = this.position;
+    if (this.source[this.position] === "-") {
+      this.position += 1;
+    }
+    this.digits();
+    if (this.source[this.position] === ".") {
+      this.position += 1;
+      this.digits();
+    }
+    if (this.source[this.position] === "e" || this.source[this.position] === "E") {
+      this.position += 1;
+      if (this.source[this.position] === "+" || this.source[this.position] === "-") {
+        this.position += 1;
+      }
+      this.digits();
+    }
+    return this.source.slice(start, this.position);
+  }
+
+  private digits(): void {
+    const first = this.position;
+    while (isDigit(this.source.charCodeAt(this.position))) {
+      this.position += 1;
+    }
+    if (this.position === first) {
+      throw this.mistake("a value");
+    }
   }
 
   private skipBlank(): void {
-    BLANK.lastIndex = this.position;
-    BLANK.exec(this.source);
-    this.position = BLANK.lastIndex;
+    while (isBlank(this.source.charCodeAt(this.position))) {
+      this.position += 1;
+    }
   }
 
   private expect(letter: string): void {

@@ -1,23 +1,37 @@
 // Keeps the live numbers for all who show them: by server-sent events, by asking when those fail.
 
-import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
-import { isAbort } from "../api/client";
+import {
+  createContext,
+  useContext,
+  useEffect,
+  useState,
+  useSyncExternalStore,
+  type ReactNode,
+} from "react";
+import { currentToken, isAbort, isRefusal, onToken } from "../api/client";
 import { followNumbers, readNumbers, type Numbers } from "../api/live";
 import { extend, type History } from "./history";
 
 /** How the numbers arrive. */
-export type Connection = "connecting" | "live" | "polling" | "lost";
+export type Connection = "connecting" | "live" | "polling" | "lost" | "refused";
 
 export interface Live {
   readonly connection: Connection;
   /** The last numbers; they stay when the connection is lost. */
   readonly numbers: Numbers | null;
   readonly history: History;
+  /** What the server said when it refused. */
+  readonly refusal: string | null;
 }
 
 /** Time between two questions while events do not arrive. */
 const POLL_MS = 2000;
-const NOTHING: Live = { connection: "connecting", numbers: null, history: new Map() };
+const NOTHING: Live = {
+  connection: "connecting",
+  numbers: null,
+  history: new Map(),
+  refusal: null,
+};
 const LiveContext = createContext<Live>(NOTHING);
 
 export function useLive(): Live {
@@ -26,12 +40,22 @@ export function useLive(): Live {
 
 export function LiveProvider({ children }: { readonly children: ReactNode }): ReactNode {
   const [live, setLive] = useState<Live>(NOTHING);
+  const token = useSyncExternalStore(onToken, currentToken);
   useEffect(() => {
     const accept = (connection: Connection) => (numbers: Numbers) => {
-      setLive((before) => ({ connection, numbers, history: extend(before.history, numbers) }));
+      setLive((before) => ({
+        connection,
+        numbers,
+        history: extend(before.history, numbers),
+        refusal: null,
+      }));
     };
-    const polling = new Polling(accept("polling"), () =>
-      setLive((before) => ({ ...before, connection: "lost" })),
+    const polling = new Polling(accept("polling"), (error) =>
+      setLive((before) =>
+        isRefusal(error)
+          ? { ...before, connection: "refused", refusal: error.message }
+          : { ...before, connection: "lost" },
+      ),
     );
     const acceptEvent = accept("live");
     const unfollow = followNumbers(
@@ -45,7 +69,7 @@ export function LiveProvider({ children }: { readonly children: ReactNode }): Re
       unfollow();
       polling.stop();
     };
-  }, []);
+  }, [token]);
   return <LiveContext value={live}>{children}</LiveContext>;
 }
 
@@ -55,7 +79,7 @@ class Polling {
 
   constructor(
     private readonly onNumbers: (numbers: Numbers) => void,
-    private readonly onLost: () => void,
+    private readonly onLost: (error: unknown) => void,
   ) {}
 
   start(): void {
@@ -76,7 +100,7 @@ class Polling {
         this.onNumbers(await readNumbers(signal));
       } catch (error) {
         if (!isAbort(error)) {
-          this.onLost();
+          this.onLost(error);
         }
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));

@@ -44,7 +44,7 @@ function look(rows: readonly Row[]): Map<string, Seen> {
       member.count += 1;
       member.nested += isNested(value) ? 1 : 0;
       member.numbers += value.kind === "number" ? 1 : 0;
-      member.characters += Math.min(WIDTH_MAX_CH, inOneLine(row.text, value).length);
+      member.characters += inOneLine(row.text, value, WIDTH_MAX_CH).length;
     }
   }
   return seen;

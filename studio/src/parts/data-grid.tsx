@@ -1,6 +1,7 @@
 // A table that draws only the rows in sight, with a header that stays and a row one moves by keys.
 
 import { useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
+import { visible } from "../visible";
 import { useVirtualRows } from "./use-virtual-rows";
 
 export interface Column {
@@ -65,8 +66,13 @@ export function DataGrid(props: DataGridProps): ReactNode {
     >
       <div className="grid-head" role="row" style={{ ...template, ...width }}>
         {columns.map((column) => (
-          <div key={column.key} role="columnheader" className={column.atEnd ? "at-end" : undefined}>
-            {column.title}
+          <div
+            key={column.key}
+            role="columnheader"
+            className={column.atEnd ? "at-end" : undefined}
+            title={visible(column.title)}
+          >
+            {visible(column.title)}
           </div>
         ))}
       </div>

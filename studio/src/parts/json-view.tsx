@@ -1,7 +1,7 @@
 // A JSON value, indented and colored, with parts one can fold. Texts are those of the server.
 
 import { useMemo, useState, type ReactNode } from "react";
-import { PARTS_SHOWN, toLines, type Line } from "../json/lines";
+import { toLines, type Line } from "../json/lines";
 import type { JsonNode } from "../json/parse";
 import { Icon } from "./icon";
 
@@ -22,10 +22,7 @@ export function JsonView({ root, foldedAtFirst }: JsonViewProps): ReactNode {
     }
     setFolded(next);
   };
-  const showMore = (parent: number): void => {
-    const before = shown.get(parent) ?? PARTS_SHOWN;
-    setShown(new Map(shown).set(parent, before + PARTS_SHOWN));
-  };
+  const showMore = (of: number, next: number): void => setShown(new Map(shown).set(of, next));
   return (
     <div className="json">
       {lines.map((line, number) => (
@@ -38,7 +35,7 @@ export function JsonView({ root, foldedAtFirst }: JsonViewProps): ReactNode {
 interface JsonLineProps {
   readonly line: Line;
   readonly onFold: (fold: number) => void;
-  readonly onMore: (parent: number) => void;
+  readonly onMore: (of: number, next: number) => void;
 }
 
 function JsonLine({ line, onFold, onMore }: JsonLineProps): ReactNode {
@@ -49,7 +46,7 @@ function JsonLine({ line, onFold, onMore }: JsonLineProps): ReactNode {
     </span>
   ));
   return (
-    <div className="json-line" style={{ paddingInlineStart: `${line.depth * 2}ch` }}>
+    <div className="json-line" style={{ paddingInlineStart: `min(${line.depth * 2}ch, 45%)` }}>
       {fold !== undefined && (
         <button
           type="button"
@@ -64,7 +61,7 @@ function JsonLine({ line, onFold, onMore }: JsonLineProps): ReactNode {
       {more === undefined ? (
         <code>{text}</code>
       ) : (
-        <button type="button" className="json-more" onClick={() => onMore(more)}>
+        <button type="button" className="json-more" onClick={() => onMore(more.of, more.next)}>
           {text}
         </button>
       )}

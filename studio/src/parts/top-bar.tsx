@@ -2,6 +2,8 @@
 
 import type { ReactNode } from "react";
 import { href, type Route } from "../route";
+import { visible } from "../visible";
+import { LeaveButton } from "./leave-button";
 import { LiveBadge } from "./live-badge";
 import { Logo } from "./logo";
 import { ThemeToggle } from "./theme-toggle";
@@ -24,6 +26,7 @@ export function TopBar({ route }: { readonly route: Route }): ReactNode {
       </nav>
       <div className="top-bar-end">
         <LiveBadge />
+        <LeaveButton />
         <ThemeToggle />
       </div>
     </header>
@@ -42,7 +45,9 @@ function InDatabase({ route }: { readonly route: DatabaseRoute }): ReactNode {
       <span className="trail-step" aria-hidden="true">
         /
       </span>
-      <strong className="trail-database">{database}</strong>
+      <strong className="trail-database" title={visible(database)}>
+        {visible(database)}
+      </strong>
       <span className="tabs">
         <a href={documents} aria-current={room === "documents" ? "page" : undefined}>
           Documents

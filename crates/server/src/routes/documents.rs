@@ -15,6 +15,7 @@ use jackdaw_database::{
 };
 use jackdaw_document::{Path, Value, write_object, write_string};
 
+use super::preview::Shown;
 use super::{compare_exchange, counters, failure, input, revisions, series, writing};
 use crate::http::{Call, ChunkWriter, Outcome, Pending, Quick, Reply};
 use crate::wire::{QueryString, WireError, kind};
@@ -207,14 +208,14 @@ fn list(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     if not_modified(call, &snapshot.change_vector(), out) {
         return Ok(());
     }
-    let metadata_only = call.query().flag("metadataOnly");
+    let shown = Shown::asked(call.query());
     out.buffer.extend_from_slice(b"{\"Results\":[");
     let mut first = true;
     each_listed(&snapshot, call.query(), Unlisted::NewestFirst, |document| {
         if !std::mem::take(&mut first) {
             out.buffer.push(b',');
         }
-        push_document(&mut out.buffer, document, metadata_only);
+        shown.push(&mut out.buffer, document);
         Ok(out.checkpoint()?)
     })?;
     out.buffer.extend_from_slice(b"]}");
@@ -231,7 +232,7 @@ pub(super) fn of_collection(call: &Call, out: &mut ChunkWriter) -> Result<(), Wi
     if not_modified(call, &snapshot.change_vector(), out) {
         return Ok(());
     }
-    let metadata_only = query.flag("metadataOnly");
+    let shown = Shown::asked(query);
     let rows = snapshot
         .latest_of_collection(&name)
         .map_err(|error| failure::read(&error))?;
@@ -242,7 +243,7 @@ pub(super) fn of_collection(call: &Call, out: &mut ChunkWriter) -> Result<(), Wi
             out.buffer.push(b',');
         }
         let row = row.map_err(|error| failure::read(&error))?;
-        push_document(&mut out.buffer, &row, metadata_only);
+        shown.push(&mut out.buffer, &row);
         out.checkpoint()?;
     }
     out.buffer.extend_from_slice(b"]}");

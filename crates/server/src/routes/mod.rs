@@ -40,6 +40,7 @@ mod operations;
 mod pages;
 mod patch_by_query;
 mod patches;
+mod preview;
 mod queries;
 mod record;
 mod revisions;

@@ -7,6 +7,7 @@ import { MEASURES, sampleOf, type History, type Sample } from "../../live/histor
 import { Icon } from "../../parts/icon";
 import { Sparkline } from "../../parts/sparkline";
 import { href, navigate } from "../../route";
+import { visible, visibleLines } from "../../visible";
 
 interface DatabaseTableProps {
   readonly databases: readonly DatabaseNumbers[];
@@ -25,12 +26,18 @@ export function DatabaseTable({ databases, history }: DatabaseTableProps): React
           <th scope="col" className="at-end">
             On disk
           </th>
-          <th scope="col" className="at-end">
+          <th scope="col" className="at-end is-detail">
             Journal
           </th>
-          <th scope="col">Writes/s</th>
-          <th scope="col">Reads/s</th>
-          <th scope="col">Queries/s</th>
+          <th scope="col" className="is-detail">
+            Writes/s
+          </th>
+          <th scope="col" className="is-detail">
+            Reads/s
+          </th>
+          <th scope="col" className="is-detail">
+            Queries/s
+          </th>
         </tr>
       </thead>
       <tbody>
@@ -56,9 +63,9 @@ function DatabaseLine({ database, samples }: DatabaseLineProps): ReactNode {
   return (
     <tr onClick={() => navigate(route)}>
       <th scope="row">
-        <a href={href(route)}>
+        <a href={href(route)} title={visible(database.name)}>
           <Icon name="database" />
-          {database.name}
+          <span className="database-name">{visible(database.name)}</span>
         </a>
       </th>
       <Figures database={database} samples={samples} />
@@ -69,14 +76,14 @@ function DatabaseLine({ database, samples }: DatabaseLineProps): ReactNode {
 function Figures({ database, samples }: DatabaseLineProps): ReactNode {
   if (database.error !== null) {
     return (
-      <td colSpan={6} className="is-bad">
-        {database.error}
+      <td colSpan={6} className="is-bad is-text">
+        {visibleLines(database.error)}
       </td>
     );
   }
   if (!database.isOpen) {
     return (
-      <td colSpan={6} className="is-quiet">
+      <td colSpan={6} className="is-quiet is-text">
         Not used since the server started. Opening it reads its numbers.
       </td>
     );
@@ -86,9 +93,9 @@ function Figures({ database, samples }: DatabaseLineProps): ReactNode {
     <>
       <td className="at-end">{formatCount(database.documents)}</td>
       <td className="at-end">{formatBytes(database.bytesOnDisk)}</td>
-      <td className="at-end is-quiet">{formatBytes(database.journalBytes)}</td>
+      <td className="at-end is-quiet is-detail">{formatBytes(database.journalBytes)}</td>
       {MEASURES.map((measure) => (
-        <td key={measure}>
+        <td key={measure} className="is-detail">
           <div className={`rate is-${measure}`}>
             <span className="rate-now">{formatRate(now[measure])}</span>
             <Sparkline

@@ -27,7 +27,7 @@ export function DatabasesRoom(): ReactNode {
     <div className="page">
       <div className="page-head">
         <div>
-          <h1>Databases</h1>
+          <h2>Databases</h2>
           <Health databases={databases} />
         </div>
         <button type="button" className="button is-strong" onClick={() => setCreating(true)}>

@@ -4,6 +4,7 @@ import { useState, type KeyboardEvent, type ReactNode } from "react";
 import { createDatabase } from "../../api/databases";
 import { navigate } from "../../route";
 import { toError } from "../../use-loaded";
+import { visibleLines } from "../../visible";
 
 export function NewDatabase({ onDone }: { readonly onDone: () => void }): ReactNode {
   const [name, setName] = useState("");
@@ -52,7 +53,7 @@ export function NewDatabase({ onDone }: { readonly onDone: () => void }): ReactN
       </button>
       {problem !== null && (
         <span className="is-bad" role="alert">
-          {problem}
+          {visibleLines(problem)}
         </span>
       )}
     </div>

@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import type { Collections } from "../../api/databases";
 import { formatCount } from "../../format";
 import { href } from "../../route";
+import { visible } from "../../visible";
 
 interface CollectionListProps {
   readonly database: string;
@@ -28,7 +29,9 @@ export function CollectionList({ database, collections, selected }: CollectionLi
               href={href({ room: "documents", database, collection: name, id: null })}
               aria-current={name === selected ? "page" : undefined}
             >
-              <span className="collection-name">{title}</span>
+              <span className="collection-name" title={visible(title)}>
+                {visible(title)}
+              </span>
               <span className="collection-count">{formatCount(count)}</span>
               {name !== null && <progress className="collection-share" max={most} value={count} />}
             </a>

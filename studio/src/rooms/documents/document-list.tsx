@@ -16,8 +16,9 @@ import { guessColumns } from "../../parts/columns";
 import { DataGrid, type Column } from "../../parts/data-grid";
 import { Icon } from "../../parts/icon";
 import { Notice } from "../../parts/notice";
-import { href } from "../../route";
+import { encoded, href } from "../../route";
 import { nameInRql } from "../../rql/examples";
+import { visible, visibleLines } from "../../visible";
 import { JumpToId } from "./jump-to-id";
 import { PageStore } from "./page-store";
 
@@ -41,7 +42,7 @@ export function DocumentList(props: DocumentListProps): ReactNode {
   const [round, setRound] = useState(0);
   const [listedCount, setListedCount] = useState(count);
   const store = useMemo(
-    () => new PageStore((start, rows, signal) => readPage(database, collection, start, rows, signal)),
+    () => listOf(database, collection),
     // A new round is a new list of the same documents.
     [database, collection, round],
   );
@@ -75,10 +76,11 @@ export function DocumentList(props: DocumentListProps): ReactNode {
     (position: number, column: Column): ReactNode | undefined => cellOf(store, position, column),
     [store, version],
   );
+  const title = collection === null ? "All documents" : visible(collection);
   return (
-    <section className="document-list" aria-label={collection ?? "All documents"}>
+    <section className="document-list" aria-label={title}>
       <div className="toolbar">
-        <h1>{collection ?? "All documents"}</h1>
+        <h2 title={title}>{title}</h2>
         <span className="is-quiet">{formatCounted(count, "document", "documents")}</span>
         {count !== listedCount && <span className="is-warning">changed since listed</span>}
         <button type="button" className="icon-button" onClick={refresh} title="List again" aria-label="List again">
@@ -93,7 +95,7 @@ export function DocumentList(props: DocumentListProps): ReactNode {
       </div>
       {store.problem !== null && (
         <Notice title="Documents cannot be listed" tone="bad">
-          <p>{store.problem.message}</p>
+          <p>{visibleLines(store.problem.message)}</p>
         </Notice>
       )}
       {count === 0 ? (
@@ -113,6 +115,15 @@ export function DocumentList(props: DocumentListProps): ReactNode {
   );
 }
 
+/** The first page says which columns there are; further ones bring no more than these. */
+function listOf(database: string, collection: string | null): PageStore {
+  const store: PageStore = new PageStore((start, count, signal) => {
+    const fields = guessColumns(store.head ?? [], FIELD_COLUMNS).map(({ key }) => key);
+    return readPage(database, collection, { start, count, fields }, signal);
+  });
+  return store;
+}
+
 function cellOf(store: PageStore, position: number, column: Column): ReactNode | undefined {
   const row = store.row(position);
   if (row === undefined) {
@@ -120,9 +131,9 @@ function cellOf(store: PageStore, position: number, column: Column): ReactNode |
   }
   switch (column.key) {
     case ID.key:
-      return <span className="cell is-id">{row.id}</span>;
+      return <span className="cell is-id">{visible(row.id ?? "")}</span>;
     case COLLECTION.key:
-      return <span className="cell is-quiet">{row.collection}</span>;
+      return <span className="cell is-quiet">{visible(row.collection ?? "")}</span>;
     case CHANGED.key:
       return row.lastModified === null ? null : (
         <span className="cell is-quiet" title={formatMoment(row.lastModified)}>
@@ -130,23 +141,29 @@ function cellOf(store: PageStore, position: number, column: Column): ReactNode |
         </span>
       );
     default:
-      return <CellText text={row.text} node={member(row.node, column.key)} />;
+      return (
+        <CellText
+          text={row.text}
+          node={member(row.node, column.key)}
+          isCut={row.cut.includes(column.key)}
+        />
+      );
   }
 }
 
 function NoDocuments({ database, collection }: { database: string; collection: string | null }): ReactNode {
   if (collection !== null) {
     return (
-      <Notice title={`${collection} is empty`}>
+      <Notice title={`${visible(collection)} is empty`}>
         <p>Its documents were deleted, or it was never there. Choose another collection at the left.</p>
       </Notice>
     );
   }
   const body = `{"Name":"Silver","@metadata":{"@collection":"Albums"}}`;
   return (
-    <Notice title={`${database} is empty`}>
+    <Notice title={`${visible(database)} is empty`}>
       <p>Store a document with any client, or with this line:</p>
-      <pre>{`curl -X PUT '${window.location.origin}/databases/${database}/docs?id=albums/1' \\\n  -d '${body}'`}</pre>
+      <pre>{`curl -X PUT '${window.location.origin}/databases/${encoded(database)}/docs?id=albums/1' \\\n  -d '${body}'`}</pre>
     </Notice>
   );
 }

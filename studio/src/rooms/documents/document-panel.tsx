@@ -9,6 +9,7 @@ import { Icon } from "../../parts/icon";
 import { JsonView } from "../../parts/json-view";
 import { Notice } from "../../parts/notice";
 import { useLoaded, valueOf } from "../../use-loaded";
+import { visible, visibleLines } from "../../visible";
 
 interface DocumentPanelProps {
   readonly database: string;
@@ -25,9 +26,9 @@ export function DocumentPanel({ database, id, onClose }: DocumentPanelProps): Re
   const row = valueOf(loaded);
   useEscape(onClose);
   return (
-    <aside className="document" aria-label={`Document ${id}`}>
+    <aside className="document" aria-label={`Document ${visible(id)}`}>
       <div className="document-head">
-        <h2>{id}</h2>
+        <h2 title={visible(id)}>{visible(id)}</h2>
         {row !== null && <CopyButton label="Copy JSON" text={() => sourceOf(row)} />}
         <button type="button" className="icon-button" onClick={again} title="Read again" aria-label="Read again">
           <Icon name="refresh" />
@@ -38,7 +39,7 @@ export function DocumentPanel({ database, id, onClose }: DocumentPanelProps): Re
       </div>
       {loaded.state === "failed" && (
         <Notice title="The document cannot be read" tone="bad">
-          <p>{loaded.error.message}</p>
+          <p>{visibleLines(loaded.error.message)}</p>
         </Notice>
       )}
       {loaded.state === "ready" && loaded.value === null && (
@@ -82,7 +83,7 @@ function Fact({ title, text }: { readonly title: string; readonly text: string }
   return (
     <div className="fact">
       <dt>{title}</dt>
-      <dd title={text}>{text}</dd>
+      <dd title={visible(text)}>{visible(text)}</dd>
     </div>
   );
 }

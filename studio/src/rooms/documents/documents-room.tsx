@@ -6,6 +6,7 @@ import { useLive } from "../../live/live-provider";
 import { Notice } from "../../parts/notice";
 import { navigate, type Route } from "../../route";
 import { useLoaded, valueOf } from "../../use-loaded";
+import { visible, visibleLines } from "../../visible";
 import { CollectionList } from "./collection-list";
 import { DocumentList } from "./document-list";
 import { DocumentPanel } from "./document-panel";
@@ -29,8 +30,8 @@ export function DocumentsRoom({ route }: { readonly route: DocumentsRoute }): Re
 
   if (loaded.state === "failed") {
     return (
-      <Notice title={`${database} cannot be shown`} tone="bad">
-        <p>{loaded.error.message}</p>
+      <Notice title={`${visible(database)} cannot be shown`} tone="bad">
+        <p>{visibleLines(loaded.error.message)}</p>
         <button type="button" className="button" onClick={again}>
           Try again
         </button>

@@ -1,9 +1,13 @@
 // Writes a static index: its name, its maps, and a reduce where groups are wanted.
 
 import { useId, useState, type ReactNode } from "react";
+import { flushSync } from "react-dom";
 import { putIndex, type IndexEntry } from "../../api/indexes";
 import { Icon } from "../../parts/icon";
+import { useUnsaved } from "../../parts/unsaved";
+import { UnsavedQuestion } from "../../parts/unsaved-question";
 import { toError } from "../../use-loaded";
+import { visible, visibleLines } from "../../visible";
 
 interface IndexEditorProps {
   readonly database: string;
@@ -32,6 +36,13 @@ export function IndexEditor({ database, of, onClose, onSaved }: IndexEditorProps
   const [reduce, setReduce] = useState(of?.reduce ?? "");
   const [problem, setProblem] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
+  const isUnsaved =
+    name !== (of?.name ?? "") ||
+    reduce !== (of?.reduce ?? "") ||
+    maps.join("\0") !== (of?.maps ?? [""]).join("\0");
+  const [isSaved, setIsSaved] = useState(false);
+  const unsaved = useUnsaved(isUnsaved && !isSaved, onClose);
+  const close = (): void => unsaved.guard(onClose);
   const filled = maps.filter((map) => map.trim() !== "");
   const save = async (): Promise<void> => {
     setBusy(true);
@@ -40,6 +51,7 @@ export function IndexEditor({ database, of, onClose, onSaved }: IndexEditorProps
       const grouping = reduce.trim() === "" ? null : reduce;
       const text = { name: name.trim(), maps: filled, reduce: grouping, kept: of?.kept ?? [] };
       await putIndex(database, text);
+      flushSync(() => setIsSaved(true));
       onSaved(text.name);
     } catch (error) {
       setProblem(toError(error).message);
@@ -50,16 +62,17 @@ export function IndexEditor({ database, of, onClose, onSaved }: IndexEditorProps
     setMaps(maps.map((map, at) => (at === slot ? text : map)));
   return (
     <aside className="index-panel" aria-label="Index editor">
+      <UnsavedQuestion unsaved={unsaved} />
       <div className="document-head">
-        <h2 className="is-plain">{of === null ? "New index" : `Change ${of.name}`}</h2>
-        <button type="button" className="icon-button" onClick={onClose} title="Close" aria-label="Close">
+        <h2 className="is-plain">{of === null ? "New index" : `Change ${visible(of.name)}`}</h2>
+        <button type="button" className="icon-button" onClick={close} title="Close" aria-label="Close">
           <Icon name="close" />
         </button>
       </div>
       <div className="index-body">
         <p className="is-quiet">
           Maps and reduces are JavaScript or C# LINQ. Queries name the index:{" "}
-          <code>from index &apos;{name.trim() || "Name"}&apos;</code>
+          <code>from index &apos;{visible(name.trim() || "Name")}&apos;</code>
         </p>
         <p className="index-field">
           <label htmlFor="index-name">Name</label>
@@ -97,7 +110,7 @@ export function IndexEditor({ database, of, onClose, onSaved }: IndexEditorProps
         />
         {problem !== null && (
           <p className="is-bad" role="alert">
-            {problem}
+            {visibleLines(problem)}
           </p>
         )}
         <div className="index-actions">
@@ -109,7 +122,7 @@ export function IndexEditor({ database, of, onClose, onSaved }: IndexEditorProps
           >
             Save
           </button>
-          <button type="button" className="button" onClick={onClose}>
+          <button type="button" className="button" onClick={close}>
             Cancel
           </button>
         </div>

@@ -7,6 +7,7 @@ import { Icon } from "../../parts/icon";
 import { Notice } from "../../parts/notice";
 import { href } from "../../route";
 import { toError } from "../../use-loaded";
+import { visible, visibleLines } from "../../visible";
 import { IndexState, kindOf } from "./index-table";
 
 interface IndexPanelProps {
@@ -22,9 +23,9 @@ interface IndexPanelProps {
 export function IndexPanel(props: IndexPanelProps): ReactNode {
   const { name, index, onClose } = props;
   return (
-    <aside className="index-panel" aria-label={`Index ${name}`}>
+    <aside className="index-panel" aria-label={`Index ${visible(name)}`}>
       <div className="document-head">
-        <h2 title={name}>{name}</h2>
+        <h2 title={visible(name)}>{visible(name)}</h2>
         <button
           type="button"
           className="icon-button"
@@ -86,7 +87,7 @@ function IndexText({ title, text }: { readonly title: string; readonly text: str
   return (
     <section>
       <h3>{title}</h3>
-      <pre tabIndex={0}>{text}</pre>
+      <pre tabIndex={0}>{visibleLines(text)}</pre>
     </section>
   );
 }
@@ -98,7 +99,7 @@ function Fields({ index }: { readonly index: IndexEntry }): ReactNode {
       <ul className="index-fields">
         {index.fields.map(({ name, options }) => (
           <li key={name}>
-            <code>{name}</code> <span className="is-quiet">{options.join(", ")}</span>
+            <code>{visible(name)}</code> <span className="is-quiet">{visible(options.join(", "))}</span>
           </li>
         ))}
       </ul>
@@ -118,11 +119,11 @@ function Mistakes({ database, index }: { readonly database: string; readonly ind
                 className="link"
                 href={href({ room: "documents", database, collection: null, id: document })}
               >
-                {document}
+                {visible(document)}
               </a>
             )}
             <span className="is-quiet">{at === null ? "" : formatMoment(at)}</span>
-            <p>{message}</p>
+            <p>{visibleLines(message)}</p>
           </li>
         ))}
       </ul>
@@ -195,7 +196,7 @@ function IndexActions(props: IndexActionsProps): ReactNode {
       </div>
       {problem !== null && (
         <p className="is-bad" role="alert">
-          {problem}
+          {visibleLines(problem)}
         </p>
       )}
     </>

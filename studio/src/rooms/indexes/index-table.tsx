@@ -3,6 +3,7 @@
 import type { ReactNode } from "react";
 import { isAutomatic, type IndexEntry } from "../../api/indexes";
 import { formatAgo, formatBytes, formatCount } from "../../format";
+import { visible } from "../../visible";
 
 interface IndexTableProps {
   readonly indexes: readonly IndexEntry[];
@@ -42,8 +43,8 @@ export function IndexTable({ indexes, open, onOpen }: IndexTableProps): ReactNod
               onClick={() => onOpen(index.name)}
             >
               <th scope="row">
-                <button type="button" title={index.name}>
-                  {index.name}
+                <button type="button" title={visible(index.name)}>
+                  {visible(index.name)}
                 </button>
               </th>
               <td className="index-kind is-quiet">{kindOf(index)}</td>

@@ -7,6 +7,7 @@ import { Icon } from "../../parts/icon";
 import { Notice } from "../../parts/notice";
 import { navigate } from "../../route";
 import { useLoaded, valueOf, type Loaded } from "../../use-loaded";
+import { visible, visibleLines } from "../../visible";
 import { IndexEditor } from "./index-editor";
 import { IndexPanel } from "./index-panel";
 import { IndexTable } from "./index-table";
@@ -39,6 +40,8 @@ export function IndexesRoom({ database, open }: IndexesRoomProps): ReactNode {
     [database],
   );
 
+  const stopWriting = useCallback(() => setWriting(null), []);
+
   const opened = indexes?.find(({ name }) => name === open) ?? null;
   let beside: ReactNode = null;
   if (writing !== null) {
@@ -48,7 +51,7 @@ export function IndexesRoom({ database, open }: IndexesRoomProps): ReactNode {
         key={writing.of?.name ?? ""}
         database={database}
         of={writing.of}
-        onClose={() => setWriting(null)}
+        onClose={stopWriting}
         onSaved={(name) => {
           setWriting(null);
           again();
@@ -73,11 +76,12 @@ export function IndexesRoom({ database, open }: IndexesRoomProps): ReactNode {
     <div className={beside === null ? "indexes" : "indexes has-panel"}>
       <section className="index-list">
         <div className="toolbar">
-          <h1>{indexes === null ? "Indexes" : formatCounted(indexes.length, "index", "indexes")}</h1>
+          <h2>{indexes === null ? "Indexes" : formatCounted(indexes.length, "index", "indexes")}</h2>
           {indexes !== null && <Freshness indexes={indexes} />}
           <button
             type="button"
             className="button is-strong"
+            disabled={writing !== null}
             onClick={() => setWriting({ of: null })}
           >
             <Icon name="plus" />
@@ -104,8 +108,8 @@ interface NoTableProps {
 function NoTable({ database, loaded, again }: NoTableProps): ReactNode {
   if (loaded.state === "failed") {
     return (
-      <Notice title={`The indexes of ${database} cannot be shown`} tone="bad">
-        <p>{loaded.error.message}</p>
+      <Notice title={`The indexes of ${visible(database)} cannot be shown`} tone="bad">
+        <p>{visibleLines(loaded.error.message)}</p>
         <button type="button" className="button" onClick={again}>
           Try again
         </button>

@@ -2,21 +2,26 @@
 
 import type { ReactNode } from "react";
 import { formatCount, formatCounted, formatDuration } from "../../format";
+import { visible } from "../../visible";
 import type { ResultView } from "./query-results";
 import type { Answer } from "./use-query";
 
 interface QueryFactsProps {
   readonly answer: Answer;
+  /** Those that suit the answer. */
+  readonly views: readonly ResultView[];
   readonly view: ResultView;
   readonly onView: (view: ResultView) => void;
 }
 
-const VIEWS: readonly (readonly [ResultView, string])[] = [
-  ["table", "Table"],
-  ["json", "JSON"],
-];
+const TITLES: Readonly<Record<ResultView, string>> = {
+  table: "Table",
+  json: "JSON",
+  plan: "Plan",
+  facets: "Facets",
+};
 
-export function QueryFacts({ answer, view, onView }: QueryFactsProps): ReactNode {
+export function QueryFacts({ answer, views, view, onView }: QueryFactsProps): ReactNode {
   const { first, rows, roundTripMs } = answer;
   return (
     <div className="toolbar query-facts">
@@ -26,8 +31,8 @@ export function QueryFacts({ answer, view, onView }: QueryFactsProps): ReactNode
         {formatDuration(first.durationMs)}
       </span>
       {first.index !== null && (
-        <span className="index-name" title="The index that answered">
-          {first.index}
+        <span className="index-name" title={`The index that answered: ${visible(first.index)}`}>
+          {visible(first.index)}
         </span>
       )}
       {first.isStale ? (
@@ -40,9 +45,9 @@ export function QueryFacts({ answer, view, onView }: QueryFactsProps): ReactNode
         </span>
       )}
       <span className="segments" role="group" aria-label="Show as">
-        {VIEWS.map(([name, title]) => (
+        {views.map((name) => (
           <button key={name} type="button" aria-pressed={view === name} onClick={() => onView(name)}>
-            {title}
+            {TITLES[name]}
           </button>
         ))}
       </span>

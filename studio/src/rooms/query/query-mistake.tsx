@@ -3,6 +3,7 @@
 import type { ReactNode } from "react";
 import { ApiError } from "../../api/client";
 import { Notice } from "../../parts/notice";
+import { visible, visibleLines } from "../../visible";
 
 interface QueryMistakeProps {
   readonly text: string;
@@ -14,19 +15,19 @@ export function QueryMistake({ text, error }: QueryMistakeProps): ReactNode {
   if (place === null) {
     return (
       <Notice title="The query failed" tone="bad">
-        <p className="message">{error.message}</p>
+        <p className="message">{visibleLines(error.message)}</p>
       </Notice>
     );
   }
   const line = text.split("\n")[place.line - 1] ?? "";
   const margin = `${place.line} | `;
-  const mark = " ".repeat(margin.length + place.column - 1);
+  const mark = " ".repeat(margin.length + visible(line.slice(0, place.column - 1)).length);
   return (
     <Notice title={`Mistake in line ${place.line}, column ${place.column}`} tone="bad">
-      <p className="message">{error.message}</p>
-      <pre>
+      <p className="message">{visibleLines(error.message)}</p>
+      <pre tabIndex={0}>
         <span className="is-quiet">{margin}</span>
-        {line}
+        {visible(line)}
         {"\n"}
         <strong>{mark}^</strong>
       </pre>

@@ -17,7 +17,7 @@ export function QueryOutcome({ database, now, onMore }: QueryOutcomeProps): Reac
     case "idle":
       return (
         <Notice title="No query was run yet">
-          <p>Write one above, or choose an example at the right.</p>
+          <p>Write one above, or choose an example.</p>
         </Notice>
       );
     case "running":

@@ -1,12 +1,17 @@
-// The rows of a query as a table or as JSON, and how they were found.
+// The rows of a query as a table or as JSON, plans as trees and facets as bars, and how they were
+// found.
 
 import { useCallback, useMemo, useState, type ReactNode } from "react";
+import { facetsOf, planOf } from "../../api/plans";
 import { member } from "../../json/read";
 import { CellText } from "../../parts/cell-text";
 import { guessColumns } from "../../parts/columns";
 import { DataGrid, type Column } from "../../parts/data-grid";
 import { Notice } from "../../parts/notice";
 import { href } from "../../route";
+import { visible } from "../../visible";
+import { FacetBars } from "./facet-bars";
+import { PlanTree } from "./plan-tree";
 import { QueryFacts } from "./query-facts";
 import { RowPanel } from "./row-panel";
 import { RowsAsJson } from "./rows-as-json";
@@ -18,7 +23,7 @@ interface QueryResultsProps {
   readonly onMore: () => void;
 }
 
-export type ResultView = "table" | "json";
+export type ResultView = "table" | "json" | "plan" | "facets";
 
 const FIELD_COLUMNS = 10;
 const ID: Column = { key: "@id", title: "Id", width: 26 };
@@ -26,7 +31,7 @@ const ID: Column = { key: "@id", title: "Id", width: 26 };
 const MORE_AHEAD = 100;
 
 export function QueryResults({ database, answer, onMore }: QueryResultsProps): ReactNode {
-  const [view, setView] = useState<ResultView>("table");
+  const [chosen, setChosen] = useState<ResultView | null>(null);
   const [selected, setSelected] = useState<number | null>(null);
   const { rows, first } = answer;
   const columns = useMemo(() => {
@@ -47,7 +52,7 @@ export function QueryResults({ database, answer, onMore }: QueryResultsProps): R
           className="cell is-id"
           href={href({ room: "documents", database, collection: row.collection, id: row.id })}
         >
-          {row.id}
+          {visible(row.id)}
         </a>
       );
     },
@@ -61,15 +66,26 @@ export function QueryResults({ database, answer, onMore }: QueryResultsProps): R
     },
     [rows, onMore],
   );
+  const plan = useMemo(() => planOf(first.rows), [first]);
+  const facets = useMemo(() => facetsOf(first.rows), [first]);
+  const views: ResultView[] = [
+    ...(plan === null ? [] : (["plan"] as const)),
+    ...(facets === null ? [] : (["facets"] as const)),
+    "table",
+    "json",
+  ];
+  const view = chosen !== null && views.includes(chosen) ? chosen : (views[0] ?? "table");
   const row = selected === null ? undefined : rows[selected];
   return (
     <div className="results">
-      <QueryFacts answer={answer} view={view} onView={setView} />
+      <QueryFacts answer={answer} views={views} view={view} onView={setChosen} />
       {rows.length === 0 && (
         <Notice title="Nothing matches">
           <p>The query ran and found no documents. Loosen its conditions, or check how names are spelled.</p>
         </Notice>
       )}
+      {view === "plan" && plan !== null && <PlanTree plan={plan} />}
+      {view === "facets" && facets !== null && <FacetBars facets={facets} />}
       {rows.length > 0 && view === "json" && <RowsAsJson rows={rows} />}
       {rows.length > 0 && view === "table" && (
         <div className={row === undefined ? "results-table" : "results-table has-panel"}>

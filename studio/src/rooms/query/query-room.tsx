@@ -49,7 +49,7 @@ export function QueryRoom({ database, text: linked }: QueryRoomProps): ReactNode
   const failedHere = now.state === "failed" && now.text === text;
   const place = failedHere && now.error instanceof ApiError ? now.error.place : null;
   return (
-    <div className="query">
+    <div className={now.state === "idle" ? "query is-idle" : "query"}>
       <section className="query-main">
         <div className="query-box">
           <QueryEditor text={text} place={place} onText={setText} onRun={() => void start(text)} />

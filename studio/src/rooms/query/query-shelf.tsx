@@ -7,6 +7,7 @@ import { formatAgo, formatCount, formatDuration } from "../../format";
 import { examplesFor, type Example } from "../../rql/examples";
 import type { PastQuery } from "../../rql/past-queries";
 import { useLoaded, valueOf } from "../../use-loaded";
+import { visible, visibleLines } from "../../visible";
 
 interface QueryShelfProps {
   readonly database: string;
@@ -24,14 +25,14 @@ export function QueryShelf({ database, past, onChoose }: QueryShelfProps): React
   return (
     <aside className="shelf" aria-label="Queries to choose from">
       <h2>Examples</h2>
-      {loaded.state === "failed" && <p className="is-bad">{loaded.error.message}</p>}
+      {loaded.state === "failed" && <p className="is-bad">{visibleLines(loaded.error.message)}</p>}
       {examples?.length === 0 && <p className="is-quiet">They appear when there are documents.</p>}
       <ul>
         {examples?.map(({ title, text }) => (
           <li key={text}>
             <button type="button" onClick={() => onChoose(text)}>
-              <span className="shelf-title">{title}</span>
-              <code>{text}</code>
+              <span className="shelf-title">{visible(title)}</span>
+              <code>{visibleLines(text)}</code>
             </button>
           </li>
         ))}
@@ -42,7 +43,7 @@ export function QueryShelf({ database, past, onChoose }: QueryShelfProps): React
         {past.map(({ text, total, durationMs, at }) => (
           <li key={text}>
             <button type="button" onClick={() => onChoose(text)}>
-              <code>{text}</code>
+              <code>{visibleLines(text)}</code>
               <span className="shelf-facts">
                 {formatCount(total)} in {formatDuration(durationMs)},{" "}
                 {formatAgo(new Date(at).toISOString(), Date.now())}
@@ -62,6 +63,7 @@ async function loadExamples(database: string, signal: AbortSignal): Promise<Exam
   if (largest === undefined) {
     return [];
   }
-  const rows = await readPage(database, largest.name, 0, ROWS_LOOKED_AT, signal);
+  const page = { start: 0, count: ROWS_LOOKED_AT, fields: [] };
+  const rows = await readPage(database, largest.name, page, signal);
   return examplesFor(largest.name, rows);
 }

@@ -6,6 +6,7 @@ import { member } from "../../json/read";
 import { CopyButton } from "../../parts/copy-button";
 import { Icon } from "../../parts/icon";
 import { JsonView } from "../../parts/json-view";
+import { visible } from "../../visible";
 
 interface RowPanelProps {
   readonly row: Row;
@@ -17,7 +18,7 @@ export function RowPanel({ row, onClose }: RowPanelProps): ReactNode {
   return (
     <aside className="document" aria-label="Row">
       <div className="document-head">
-        <h2>{row.id ?? "Row"}</h2>
+        <h2 title={visible(row.id ?? "Row")}>{visible(row.id ?? "Row")}</h2>
         <CopyButton label="Copy JSON" text={() => row.text.source.slice(row.node.start, row.node.end)} />
         <button type="button" className="icon-button" onClick={onClose} title="Close" aria-label="Close">
           <Icon name="close" />

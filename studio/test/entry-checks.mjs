@@ -1,0 +1,3 @@
+// Checks of what a secured server shows to a browser that it does not know.
+
+export const entryChecks = [];
