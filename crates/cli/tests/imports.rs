@@ -261,7 +261,7 @@ fn an_export_replaces_files_when_it_is_complete_and_never_devices() {
     assert_eq!(std::fs::read_to_string(&output).unwrap(), "old");
     let run = to("music", &output).ok();
     assert!(
-        run.err.contains("20 documents") && run.err.contains("content hash"),
+        run.err.contains("20 documents") && run.err.contains("hash of ids, collections"),
         "{run:#?}"
     );
     assert_eq!(

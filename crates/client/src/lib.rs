@@ -12,6 +12,7 @@ mod connect;
 mod database;
 mod error;
 mod exchange;
+mod imports;
 mod query;
 mod server;
 mod snapshots;

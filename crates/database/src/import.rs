@@ -38,6 +38,23 @@ pub struct ImportTotals {
 
 type Outcome = Result<(Prepared, Applied), WriteError>;
 
+impl Database {
+    /// Keeps bytes under a name, as an [`Importer`] does with its batches, and waits until they are
+    /// durable. [`Snapshot::progress_marker`](crate::Snapshot::progress_marker) reads them.
+    ///
+    /// # Errors
+    /// See [`WriteError`]; the bytes that were there stay.
+    pub fn put_progress_marker(&self, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        let (name, bytes) = (name.to_owned(), bytes.to_owned());
+        self.run(move |transaction, _| {
+            transaction
+                .tree_mut(MARKERS)?
+                .put(name.as_bytes(), &bytes)?;
+            Ok(((), Applied::default()))
+        })
+    }
+}
+
 /// Takes batches for one database. Dropping it lets what is on its way go on unseen; call
 /// [`Importer::finish`] to know.
 pub struct Importer {

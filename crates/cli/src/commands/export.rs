@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &ExportArguments, disk: &Arc<dyn Vfs>) -> anyhow::R
         export_to_file(arguments, disk, output)?
     };
     eprintln!(
-        "{}, {} in {}; content hash {:016x}",
+        "{}, {} in {}; hash of ids, collections, metadata and contents {:016x}",
         counted(total.documents, "document"),
         bytes(total.len_bytes),
         duration(started.elapsed()),

@@ -1,22 +1,16 @@
-//! Imports over HTTP: each chunk is one batch of the server, with the marker as a document in it.
+//! Imports over HTTP: each chunk is one batch of the server, and its marker follows.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_client::{Batch, ClientError, DatabaseClient};
-use jackdaw_document::{write_document, write_object};
+use jackdaw_document::write_document;
 use jackdaw_transfer::chunk::Skipped;
 use jackdaw_transfer::marker::Marker;
 use jackdaw_transfer::parse::{DocumentBatch, NewDocument};
 use jackdaw_transfer::sink::Sink;
 use jackdaw_transfer::skip::SkipReason;
-use serde_json::value::RawValue;
-
-/// Collection of the markers.
-const MARKER_COLLECTION: &str = "@imports";
-/// Ids of the markers begin so.
-const MARKER_PREFIX: &str = "Jackdaw/Imports/";
 
 /// Type name of the server's answer to a batch with a document whose id is in another collection.
 const MISMATCH: &str = "DocumentCollectionMismatchException";
@@ -118,15 +112,12 @@ impl RemoteSink {
             let text = &batch.text[document.text.clone()];
             put_text(&mut commands, &document.id, text);
         }
-        let mut text = Vec::new();
-        write_object(&mut text, |fields| {
-            marker.without(self.left_out_count).write_fields(fields);
-            fields.object("@metadata", |metadata| {
-                metadata.string("@collection", MARKER_COLLECTION);
-            });
-        });
-        put_text(&mut commands, &format!("{MARKER_PREFIX}{name}"), &text);
-        self.database.batch(&commands).map(|_| ())
+        if !batch.documents.is_empty() {
+            self.database.batch(&commands)?;
+        }
+        // Behind the documents: should the process end in between, they are stored once more.
+        let marker = marker.without(self.left_out_count).to_json();
+        self.database.put_import_progress(name, &marker)
     }
 
     /// Takes documents out of the batch whose id is in another collection, on the server or
@@ -170,10 +161,12 @@ impl Sink for RemoteSink {
     }
 
     fn marker(&mut self, name: &str) -> Result<Option<Marker>, RemoteError> {
-        let id = format!("{MARKER_PREFIX}{name}");
-        let stored: Option<Box<RawValue>> = self.database.load(&id).map_err(RemoteError::Marker)?;
+        let stored = self
+            .database
+            .import_progress(name)
+            .map_err(RemoteError::Marker)?;
         stored
-            .map(|json| Marker::from_json(json.get().as_bytes()).ok_or(RemoteError::DamagedMarker))
+            .map(|json| Marker::from_json(json.as_bytes()).ok_or(RemoteError::DamagedMarker))
             .transpose()
     }
 

@@ -24,10 +24,10 @@ use super::row::{Row, rows};
 use super::{
     analyzers, attachments, backups, batch, bulk_insert, certificates, changes, cluster,
     compare_exchange, connection_strings, counters, databases, delete_by_query, documents, due,
-    feed, hilo, identities, index_control, index_definitions, indexes, live, logs, metrics,
-    multi_get, nodes, operations, patch_by_query, patches, queries, revisions, sample_data, series,
-    series_policies, settings, snapshots, sorters, statistics, streams, studio, subscriptions,
-    tasks, tokens,
+    feed, hilo, identities, imports, index_control, index_definitions, indexes, live, logs,
+    metrics, multi_get, nodes, operations, patch_by_query, patches, queries, revisions,
+    sample_data, series, series_policies, settings, smuggler, snapshots, sorters, statistics,
+    streams, studio, subscriptions, tasks, tokens,
 };
 use crate::router::Route;
 
@@ -161,6 +161,12 @@ const OWN: &[Route<Row>] = rows! {
         ValidUser Admin NoBody Data Audited "Takes a snapshot of the database";
     Delete "/databases/*/jackdaw/snapshots" Blocking(snapshots::drop)
         ValidUser Admin NoBody Data Audited "Drops a snapshot and what was kept for it";
+    Get "/databases/*/jackdaw/imports" Blocking(imports::progress)
+        ValidUser Read NoBody Data Unaudited "How far an import of the command line came";
+    Put "/databases/*/jackdaw/imports" Blocking(imports::put_progress)
+        ValidUser Write Small Data Unaudited "Keeps how far an import came";
+    Post "/databases/*/smuggler/import/csv" Blocking(smuggler::import_csv)
+        ValidUser Write Json Data Audited "Stores the records of a CSV file";
     Post "/jackdaw/token" Waiting(tokens::exchange)
         Anyone NoDatabase Small Open Audited "Exchanges an API key for a token";
     Post "/jackdaw/token/renew" Blocking(tokens::renew)

@@ -1,7 +1,7 @@
 //! Reading multipart bodies as clients send them with batches: parts in order, by their boundary.
 //!
-//! Used by `routes::batch`. Which part is what follows from its place; of its headers only
-//! Content-Encoding is read.
+//! Used by `routes::batch`, where which part is what follows from its place, and by
+//! `routes::smuggler`, where their names say it.
 
 use crate::wire::{WireError, kind};
 
@@ -33,6 +33,19 @@ pub(crate) struct Part<'b> {
     pub(crate) content: &'b [u8],
     /// How its content is packed, in the words of its header; empty when it is not.
     pub(crate) encoding: &'b [u8],
+    head: &'b [u8],
+}
+
+impl<'b> Part<'b> {
+    /// The name of its form field.
+    pub(crate) fn name(&self) -> Option<&'b [u8]> {
+        disposition(self.head, b"name")
+    }
+
+    /// The name of its file.
+    pub(crate) fn file_name(&self) -> Option<&'b [u8]> {
+        disposition(self.head, b"filename")
+    }
 }
 
 /// The parts of `body`, in order.
@@ -52,23 +65,38 @@ pub(crate) fn parts<'b>(body: &'b [u8], boundary: &str) -> Result<Vec<Part<'b>>,
         let end = end.ok_or_else(|| malformed("the end of a part"))?;
         found.push(Part {
             content: &content[..end],
-            encoding: encoding_of(&rest[..head]),
+            encoding: header_of(&rest[..head], b"content-encoding").unwrap_or_default(),
+            head: &rest[..head],
         });
         rest = &content[end + between.len()..];
     }
     Ok(found)
 }
 
-/// The value of Content-Encoding in the head of a part.
-fn encoding_of(head: &[u8]) -> &[u8] {
-    let lines = head.split(|byte| *byte == b'\n');
-    let found = lines.into_iter().find_map(|line| {
+/// The value of a header in the head of a part.
+fn header_of<'b>(head: &'b [u8], wanted: &[u8]) -> Option<&'b [u8]> {
+    let mut lines = head.split(|byte| *byte == b'\n');
+    lines.find_map(|line| {
         let colon = line.iter().position(|byte| *byte == b':')?;
         let (name, value) = (&line[..colon], &line[colon + 1..]);
-        let is_it = name.trim_ascii().eq_ignore_ascii_case(b"content-encoding");
+        let is_it = name.trim_ascii().eq_ignore_ascii_case(wanted);
         is_it.then(|| value.trim_ascii())
-    });
-    found.unwrap_or_default()
+    })
+}
+
+/// A parameter of Content-Disposition in the head of a part.
+fn disposition<'b>(head: &'b [u8], wanted: &[u8]) -> Option<&'b [u8]> {
+    let value = header_of(head, b"content-disposition")?;
+    let mut parameters = value.split(|byte| *byte == b';');
+    parameters.find_map(|parameter| {
+        let equals = parameter.iter().position(|byte| *byte == b'=')?;
+        let (name, value) = (&parameter[..equals], parameter[equals + 1..].trim_ascii());
+        let is_it = name.trim_ascii().eq_ignore_ascii_case(wanted);
+        let unquoted = value
+            .strip_prefix(b"\"")
+            .and_then(|value| value.strip_suffix(b"\""));
+        is_it.then(|| unquoted.unwrap_or(value))
+    })
 }
 
 fn malformed(what: &str) -> WireError {
@@ -115,6 +143,27 @@ mod tests {
         let found = parts(body, "b").unwrap();
         let encodings: Vec<&[u8]> = found.iter().map(|part| part.encoding).collect();
         assert_eq!(encodings, [&b"gzip"[..], b""]);
+    }
+
+    #[test]
+    fn parts_have_the_names_of_their_form() {
+        let body =
+            b"--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a b.csv\"\r\n\
+            \r\nx\r\n--b\r\ncontent-disposition:form-data;name=plain\r\n\r\ny\r\n--b\r\nA: b\r\n\
+            \r\nz\r\n--b--";
+        let found = parts(body, "b").unwrap();
+        let names: Vec<_> = found
+            .iter()
+            .map(|part| (part.name(), part.file_name()))
+            .collect();
+        assert_eq!(
+            names,
+            [
+                (Some(&b"file"[..]), Some(&b"a b.csv"[..])),
+                (Some(b"plain"), None),
+                (None, None)
+            ]
+        );
     }
 
     #[test]

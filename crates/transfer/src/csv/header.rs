@@ -53,8 +53,8 @@ pub(super) enum IdPlan {
     Numbered,
     /// Of these pieces; a file of one column has one.
     Pieces(Vec<IdPiece>),
-    /// Empty: the database makes them.
-    Empty,
+    /// Made by the database, behind the name of the collection.
+    OfDatabase,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,7 +210,10 @@ fn id_plan(
                 .position(|name| name.eq_ignore_ascii_case("id")),
             IdPlan::Numbered,
         ),
-        IdSource::AtId => of_column(names.iter().position(|name| name == AT_ID), IdPlan::Empty),
+        IdSource::AtId => of_column(
+            names.iter().position(|name| name == AT_ID),
+            IdPlan::OfDatabase,
+        ),
         IdSource::Column(name) => of_column(Some(slot_of(name)?), IdPlan::Numbered),
         IdSource::Pattern(pattern) => {
             let mut pieces = Vec::new();
@@ -317,7 +320,7 @@ mod tests {
         assert_eq!(id("x,y", IdSource::Usual), IdPlan::Numbered);
         assert_eq!(id("x,y", IdSource::Column("x".into())), cell(0));
         assert_eq!(id("x,@id", IdSource::AtId), cell(1));
-        assert_eq!(id("x,id", IdSource::AtId), IdPlan::Empty);
+        assert_eq!(id("x,id", IdSource::AtId), IdPlan::OfDatabase);
         assert_eq!(
             id("x,y", IdSource::Pattern("p/{y}-{x}".into())),
             IdPlan::Pieces(vec![

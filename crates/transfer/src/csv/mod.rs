@@ -77,7 +77,7 @@ impl CsvParser {
             IdPlan::Numbered => {
                 return Ok(numbered_id(&self.collection, name, self.number_offset));
             }
-            IdPlan::Empty => return Ok(String::new()),
+            IdPlan::OfDatabase => return Ok(format!("{}/", self.collection)),
             IdPlan::Pieces(pieces) => pieces,
         };
         let mut id = String::new();
@@ -290,6 +290,13 @@ impl Cells {
         }
         if options.booleans && (field == b"true" || field == b"false") {
             out.bool(field == b"true");
+            return;
+        }
+        if options.arrays
+            && field.first() == Some(&b'[')
+            && let Ok(document) = self.json.parse(field)
+        {
+            out.value(document.root());
             return;
         }
         if let Some(pattern) = &options.date {

@@ -40,7 +40,7 @@ pub enum IdSource {
     Column(String),
     /// Text with names of columns in braces: `{Country}/{Zip}`.
     Pattern(String),
-    /// The column `@id`, which is no field of the document; without one, ids are empty.
+    /// The column `@id`, which is no field of the document; without one, the database makes ids.
     AtId,
 }
 
@@ -80,6 +80,8 @@ pub struct CsvOptions {
     pub date: Option<DatePattern>,
     /// Whether `true` and `false` become booleans in columns without a type.
     pub booleans: bool,
+    /// Whether cells without a type that hold a JSON array become one.
+    pub arrays: bool,
     /// Whether `Pos.Lat` is a member of the object `Pos`, and `@metadata.x` metadata.
     pub nested: bool,
     /// Whether a record may span lines each of which looks like a record.
@@ -116,6 +118,7 @@ impl Default for CsvOptions {
             thousands: None,
             date: None,
             booleans: false,
+            arrays: false,
             nested: false,
             multiline: false,
         }

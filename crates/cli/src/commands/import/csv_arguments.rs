@@ -111,6 +111,7 @@ impl CsvArguments {
             thousands: self.thousands,
             date: self.date.clone(),
             booleans: self.booleans,
+            arrays: false,
             nested: self.nested,
             multiline: self.multiline,
         })
