@@ -126,6 +126,37 @@ fn an_export_and_an_import_change_nothing_twice_round() {
 }
 
 #[test]
+fn large_documents_travel_through_a_server() {
+    let directory = TestDirectory::new();
+    let document = |number: u32, len: usize| {
+        let text = "x".repeat(len);
+        let metadata = format!("{{\"@id\":\"as/{number}\",\"@collection\":\"As\"}}");
+        format!("{{\"Text\":\"{text}\",\"@metadata\":{metadata}}}\n")
+    };
+    // More than a request may have, in one chunk.
+    let lines = [document(1, 1 << 20), document(2, 63 << 20), document(3, 9)].concat();
+    let file = directory.file("a.ndjson", &lines);
+    let server = Served::start(&directory.text("data"));
+    let url = server.url.as_str();
+    let arguments = [
+        "import",
+        "ndjson",
+        &file,
+        "--database",
+        "music",
+        "--url",
+        url,
+    ];
+    jackdaw(&arguments).ok();
+    let output = directory.text("out");
+    jackdaw(&["export", "--database", "music", "--url", url, "-o", &output]).ok();
+    assert!(
+        std::fs::read_to_string(&output).unwrap() == lines,
+        "the export differs"
+    );
+}
+
+#[test]
 fn the_hash_covers_metadata_and_collections() {
     let directory = TestDirectory::new();
     let of = |name: &str, line: &str| {

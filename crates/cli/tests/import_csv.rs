@@ -106,6 +106,23 @@ fn lines_before_the_header_are_read_as_what_they_are() {
 }
 
 #[test]
+fn files_in_an_encoding_that_is_named_are_read() {
+    let directory = TestDirectory::new();
+    let file = directory.file("a.csv", b"Id,Name\n1,\x93\xfa\x96\x7b\n");
+    let data = directory.text("data");
+    let more = ["--collection", "Rows", "--encoding", "Shift_JIS"];
+    import("csv", &file, &data, &more).ok();
+    assert!(export(&data)[0].starts_with("{\"Id\":1,\"Name\":\"\u{65e5}\u{672c}\""));
+    let lines = directory.file("a.ndjson", b"{\"Id\":2,\"Name\":\"Qu\xe9bec\"}");
+    let more = ["--collection", "Rows", "--encoding", "latin1"];
+    import("ndjson", &lines, &data, &more).ok();
+    assert!(export(&data)[1].starts_with("{\"Id\":2,\"Name\":\"Qu\u{e9}bec\""));
+    let wrong = ["--collection", "Rows", "--encoding", "Latin-99"];
+    let run = import("csv", &file, &data, &wrong);
+    assert_eq!(run.code, 2, "{run:#?}");
+}
+
+#[test]
 fn columns_are_nested_when_that_is_asked() {
     assert_eq!(
         documents(

@@ -1,7 +1,10 @@
-//! UTF-16 text as UTF-8.
+//! Text of other encodings as UTF-8.
 //!
-//! Called by the line source for the file formats that are text. UTF-8 passes unchanged, and so
-//! does everything else: which bytes are not UTF-8 matters only to the parsers.
+//! Called for the file formats that are text. UTF-16 is recognized; other encodings have to be
+//! named ([`decoded`]). UTF-8 passes unchanged, and so does everything else: which bytes are not
+//! UTF-8 matters only to the parsers.
+
+use encoding_rs::{CoderResult, Decoder};
 
 use crate::archive::{ByteSource, SourceError};
 use crate::source::Prefixed;
@@ -15,6 +18,72 @@ enum Encoding {
     Utf8,
     Utf16 { big_endian: bool },
     Utf32,
+}
+
+/// An encoding of text, by a name that the web knows: `windows-1252`, `shift_jis`, `utf-16le`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextEncoding(&'static encoding_rs::Encoding);
+
+impl TextEncoding {
+    /// The encoding of this name, in any letter case; `None` when there is none.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        encoding_rs::Encoding::for_label(name.as_bytes()).map(Self)
+    }
+
+    /// Its usual name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.0.name()
+    }
+}
+
+/// The stream as UTF-8, read in `encoding`, whatever it begins with. Bytes that are no text of the
+/// encoding become U+FFFD; a byte order mark of the encoding is left out.
+#[must_use]
+pub fn decoded(stream: Box<dyn ByteSource>, encoding: TextEncoding) -> Box<dyn ByteSource> {
+    Box::new(Decoded {
+        stream,
+        decoder: encoding.0.new_decoder_with_bom_removal(),
+        raw: vec![0; READ_BYTES],
+        raw_range: 0..0,
+        ended: false,
+        finished: false,
+    })
+}
+
+/// See [`decoded`].
+struct Decoded {
+    stream: Box<dyn ByteSource>,
+    decoder: Decoder,
+    raw: Vec<u8>,
+    /// What of `raw` is not decoded yet.
+    raw_range: std::ops::Range<usize>,
+    ended: bool,
+    /// Whether the decoder was given the end.
+    finished: bool,
+}
+
+impl ByteSource for Decoded {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, SourceError> {
+        loop {
+            if self.raw_range.is_empty() && !self.ended {
+                let read = self.stream.read(&mut self.raw)?;
+                self.ended = read == 0;
+                self.raw_range = 0..read;
+            }
+            if self.finished {
+                return Ok(0);
+            }
+            let raw = &self.raw[self.raw_range.clone()];
+            let (result, read, written, _) = self.decoder.decode_to_utf8(raw, buffer, self.ended);
+            self.raw_range.start += read;
+            self.finished = self.ended && result == CoderResult::InputEmpty;
+            if written > 0 || self.finished {
+                return Ok(written);
+            }
+        }
+    }
 }
 
 /// The stream as UTF-8. A byte order mark stays in it, as U+FEFF.
@@ -189,6 +258,39 @@ mod tests {
                 assert_eq!(read(text.as_bytes(), step), text);
             }
         }
+    }
+
+    #[test]
+    fn encodings_that_are_named_are_read_however_they_are_cut() {
+        let read = |name: &str, bytes: &[u8], step| {
+            let encoding = TextEncoding::named(name).unwrap();
+            let mut stream = decoded(Box::new(Slow(bytes.to_vec(), step)), encoding);
+            let (mut out, mut buffer) = (Vec::new(), [0; 16]);
+            loop {
+                match stream.read(&mut buffer).unwrap() {
+                    0 => return String::from_utf8(out).unwrap(),
+                    len => out.extend_from_slice(&buffer[..len]),
+                }
+            }
+        };
+        for step in [1, 2, 3, 1000] {
+            assert_eq!(
+                read("latin1", b"Qu\xe9bec \x80", step),
+                "Qu\u{e9}bec \u{20ac}"
+            );
+            assert_eq!(
+                read("Shift_JIS", b"\x93\xfa\x96\x7b", step),
+                "\u{65e5}\u{672c}"
+            );
+            assert_eq!(
+                read("utf-16le", b"\xff\xfea\0\x3d\xd8\0\xde", step),
+                "a\u{1f600}"
+            );
+            assert_eq!(read("utf-16be", b"\0a\0", step), "a\u{fffd}");
+            assert_eq!(read("utf-8", b"a\xff", step), "a\u{fffd}");
+            assert_eq!(read("ibm866", b"\x8f\xe0", step), "\u{41f}\u{440}");
+        }
+        assert_eq!(TextEncoding::named("nope"), None);
     }
 
     #[test]

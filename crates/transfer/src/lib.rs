@@ -24,7 +24,7 @@ pub mod chunk;
 pub mod counters;
 pub mod csv;
 pub mod dialect;
-mod encoding;
+pub mod encoding;
 pub mod export;
 pub mod json;
 mod json_scan;

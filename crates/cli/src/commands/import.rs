@@ -17,8 +17,10 @@ use crate::import::remote::RemoteSink;
 use crate::import::signals::stop_on_signals;
 use crate::import::summary::Purpose;
 use jackdaw_transfer::albums::AlbumParser;
+use jackdaw_transfer::archive::ByteSource;
 use jackdaw_transfer::check::CheckSink;
 use jackdaw_transfer::csv::{CsvHeader, CsvOptions, CsvParser, open};
+use jackdaw_transfer::encoding::{TextEncoding, decoded};
 use jackdaw_transfer::json::JsonParser;
 use jackdaw_transfer::local::LocalSink;
 use jackdaw_transfer::source::Input;
@@ -84,6 +86,10 @@ pub(crate) struct Common {
     /// Succeed although entries are left out: at most this many, or a share such as 0.5%.
     #[arg(long, value_name = "N", default_value = "0")]
     allow_skipped: Allowance,
+    /// The encoding of JSON or CSV that is neither UTF-8 nor UTF-16: windows-1252, shift_jis and
+    /// all others that browsers know.
+    #[arg(long, value_name = "NAME", value_parser = parse_encoding)]
+    encoding: Option<TextEncoding>,
     /// Import a file again that was imported to its end.
     #[arg(long)]
     again: bool,
@@ -160,6 +166,10 @@ impl Format {
                 common,
                 collection,
             } => {
+                anyhow::ensure!(
+                    common.encoding.is_none(),
+                    "--encoding is not for albums: their encoding is found value by value"
+                );
                 let input = Input::open(&file).with_context(|| unopened(&file))?;
                 let settings = vec![collection.clone()];
                 let open: Open = Box::new(move |input, threads, _| {
@@ -184,42 +194,48 @@ impl Format {
                 common,
                 collection,
                 id_field,
-            } => Ok(Self {
-                kind: "ndjson",
-                noun: "documents",
-                inputs: open_each(&files)?,
-                common,
-                settings: vec![
-                    collection.clone().unwrap_or_default(),
-                    id_field.clone().unwrap_or_default(),
-                ],
-                open: Box::new(move |input, threads, offset| {
-                    let (collection, id_field) = (collection.clone(), id_field.clone());
-                    let parser = move || {
-                        let parser = JsonParser::new(collection.as_deref(), id_field.as_deref());
-                        Box::new(parser.numbered_from(offset)) as _
-                    };
-                    Ok(Stages {
-                        source: Box::new(JsonSource::new(input.into_stream(threads)?)?),
-                        parser: Box::new(parser),
-                    })
-                }),
-                csv: None,
-            }),
+            } => {
+                let encoding = common.encoding;
+                Ok(Self {
+                    kind: "ndjson",
+                    noun: "documents",
+                    inputs: open_each(&files)?,
+                    common,
+                    settings: vec![
+                        collection.clone().unwrap_or_default(),
+                        id_field.clone().unwrap_or_default(),
+                        encoding.map_or(String::new(), |encoding| encoding.name().to_owned()),
+                    ],
+                    open: Box::new(move |input, threads, offset| {
+                        let (collection, id_field) = (collection.clone(), id_field.clone());
+                        let parser = move || {
+                            let parser =
+                                JsonParser::new(collection.as_deref(), id_field.as_deref());
+                            Box::new(parser.numbered_from(offset)) as _
+                        };
+                        Ok(Stages {
+                            source: Box::new(JsonSource::new(text_of(input, threads, encoding)?)?),
+                            parser: Box::new(parser),
+                        })
+                    }),
+                    csv: None,
+                })
+            }
             ImportArguments::Csv { files, common, csv } => {
                 // --check and --preview do without.
                 let collection = csv.collection.clone().unwrap_or_else(|| "Rows".to_owned());
                 let options = csv.options().map_err(anyhow::Error::msg)?;
                 let kept = options.clone();
+                let encoding = common.encoding;
                 Ok(Self {
                     kind: "csv",
                     noun: "documents",
                     inputs: open_each(&files)?,
                     common,
-                    settings: vec![collection.clone(), format!("{options:?}")],
+                    settings: vec![collection.clone(), format!("{options:?} {encoding:?}")],
                     open: Box::new(move |input, threads, offset| {
-                        csv_stages(input, threads, offset, &collection, &options)
-                            .map(|(stages, _)| stages)
+                        let stream = text_of(input, threads, encoding)?;
+                        csv_stages(stream, offset, &collection, &options).map(|(stages, _)| stages)
                     }),
                     csv: Some(kept),
                 })
@@ -258,8 +274,9 @@ impl Format {
                     (self.open)(input, 1, 0).with_context(explain)?
                 }
                 Some(options) => {
-                    let (stages, of_file) = csv_stages(input, 1, 0, &self.settings[0], options)
-                        .with_context(explain)?;
+                    let stream = text_of(input, 1, self.common.encoding).with_context(explain)?;
+                    let (stages, of_file) =
+                        csv_stages(stream, 0, &self.settings[0], options).with_context(explain)?;
                     header = Some(of_file);
                     stages
                 }
@@ -281,15 +298,32 @@ fn unopened(path: &std::path::Path) -> String {
     format!("cannot open {}: check the path", path.display())
 }
 
-/// Reads the header, then leaves the records to the stages.
-fn csv_stages(
+/// The text of an input.
+fn text_of(
     input: Input,
     threads: usize,
+    encoding: Option<TextEncoding>,
+) -> anyhow::Result<Box<dyn ByteSource>> {
+    let stream = input.into_stream(threads)?;
+    Ok(match encoding {
+        Some(encoding) => decoded(stream, encoding),
+        None => stream,
+    })
+}
+
+fn parse_encoding(name: &str) -> Result<TextEncoding, String> {
+    TextEncoding::named(name)
+        .ok_or_else(|| "not the name of an encoding; try windows-1252 or shift_jis".to_owned())
+}
+
+/// Reads the header, then leaves the records to the stages.
+fn csv_stages(
+    stream: Box<dyn ByteSource>,
     offset: u64,
     collection: &str,
     options: &CsvOptions,
 ) -> anyhow::Result<(Stages, Arc<CsvHeader>)> {
-    let opened = open(input.into_stream(threads)?, options)?;
+    let opened = open(stream, options)?;
     let header = Arc::new(opened.header);
     let collection = collection.to_owned();
     let of_file = Arc::clone(&header);

@@ -1,4 +1,5 @@
-//! Imports over HTTP: each chunk is one batch of the server, and its marker follows.
+//! Imports over HTTP: each chunk is one batch of the server, or several when it holds
+//! large documents, and its marker follows.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,6 +15,9 @@ use jackdaw_transfer::skip::SkipReason;
 
 /// Type name of the server's answer to a batch with a document whose id is in another collection.
 const MISMATCH: &str = "DocumentCollectionMismatchException";
+/// Bytes of a request with several documents. A server takes 64 MiB, and a chunk may hold a
+/// document of nearly that with others before it.
+const REQUEST_BYTES_MAX: usize = 8 << 20;
 /// Times that the documents it concerns are looked up: others may write the same ids meanwhile.
 const LOOK_UPS_MAX: u32 = 3;
 
@@ -110,9 +114,13 @@ impl RemoteSink {
         let mut commands = Batch::new();
         for document in &batch.documents {
             let text = &batch.text[document.text.clone()];
+            if !commands.is_empty() && commands.len_bytes() + text.len() > REQUEST_BYTES_MAX {
+                self.database.batch(&commands)?;
+                commands = Batch::new();
+            }
             put_text(&mut commands, &document.id, text);
         }
-        if !batch.documents.is_empty() {
+        if !commands.is_empty() {
             self.database.batch(&commands)?;
         }
         // Behind the documents: should the process end in between, they are stored once more.

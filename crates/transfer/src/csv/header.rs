@@ -77,7 +77,8 @@ impl CsvHeader {
     ) -> Result<Self, String> {
         if record.contains(&0) {
             return Err(
-                "its first line has zero bytes, so it is not text in UTF-8; convert it".to_owned(),
+                "its first line has zero bytes, so it is not text in UTF-8; name its --encoding"
+                    .to_owned(),
             );
         }
         let mut splitter = FieldSplitter::new(dialect);
