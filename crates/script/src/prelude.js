@@ -220,15 +220,25 @@
   // The engine counts turns and calls, not what a built-in function does with a long text: that
   // is charged for here. A charge that cannot be paid ends the script.
   const CHARGED_LENGTH = 1024;
-  function chargeFor(prototype, names) {
+  // The length of what a method is called on, or of its longest argument.
+  function longest(value, values) {
+    let length = value?.length ?? 0;
+    for (const other of values) {
+      const otherLength = other?.length;
+      if (otherLength > length) length = otherLength;
+    }
+    return length;
+  }
+  function chargeFor(prototype, names, lengthOf = longest) {
     for (const name of names) {
       const original = prototype[name];
       if (typeof original !== 'function') continue;
+      // These make something as long as their argument says.
+      const makes = ['padEnd', 'padStart', 'repeat'].includes(name);
       const { [name]: charged } = {
         [name](...values) {
-          let length = this?.length ?? 0;
-          const first = values[0]?.length ?? values[0];
-          if (first > length) length = first;
+          let length = lengthOf(this, values);
+          if (makes && values[0] > length) length = Number(values[0]);
           if (length > CHARGED_LENGTH) charge(length);
           return apply(original, this, values);
         },
@@ -289,8 +299,8 @@
     'toWellFormed',
   ];
   const lists = [
-    'concat', 'copyWithin', 'fill', 'flat', 'includes', 'indexOf', 'join', 'lastIndexOf',
-    'reverse', 'shift', 'slice', 'splice', 'toReversed', 'toSpliced', 'unshift', 'with',
+    'concat', 'copyWithin', 'fill', 'includes', 'indexOf', 'join', 'lastIndexOf', 'reverse',
+    'shift', 'slice', 'splice', 'toReversed', 'toSpliced', 'unshift', 'with',
   ];
   chargeFor(String.prototype, texts);
   chargeFor(Array.prototype, lists);
@@ -299,8 +309,60 @@
     replaceAll: Symbol.replace, split: Symbol.split,
   });
   chargeForFinds(Array.prototype, ['includes', 'indexOf', 'lastIndexOf']);
-  chargeFor(Object.getPrototypeOf(Int8Array.prototype), [...lists, 'set', 'subarray']);
+  const typed = getPrototypeOf(Int8Array.prototype);
+  chargeFor(typed, [...lists, 'set', 'subarray']);
   chargeFor(JSON, ['parse']);
+  // A sort compares an element with so many others as its number has binary digits.
+  const sorted = (value) => {
+    const length = value?.length ?? 0;
+    return length * Math.ceil(Math.log2(length + 1));
+  };
+  chargeFor(typed, ['sort', 'toSorted'], sorted);
+  // A text that is a key is read to its end.
+  const keyed = (_, values) => (typeof values[0] === 'string' ? values[0].length : 0);
+  chargeFor(Map.prototype, ['delete', 'get', 'has', 'set'], keyed);
+  chargeFor(Set.prototype, ['add', 'delete', 'has'], keyed);
+  // Digits of a BigInt are taken off one group after the other, each a division of all that is left.
+  const BITS_A_DIGIT = 5;
+  const BITS_A_LIMB = 64;
+  const written = BigInt.prototype.toString;
+  chargeFor(BigInt.prototype, ['toString', 'toLocaleString'], (value, [radix]) => {
+    if (typeof value !== 'bigint') return 0;
+    const bits = apply(written, value, [1 << BITS_A_DIGIT]).length * BITS_A_DIGIT;
+    const isDivided = ![2, 4, 8, 16, 32].includes(radix);
+    return isDivided ? (bits / BITS_A_LIMB) ** 2 : bits;
+  });
+
+  // Lists inside lists are walked here, where each turn is counted.
+  function flattened(list, depth) {
+    const flat = [];
+    const open = [{ list, at: 0 }];
+    while (open.length > 0) {
+      const last = open[open.length - 1];
+      if (last.at >= last.list.length) {
+        open.pop();
+        continue;
+      }
+      const at = last.at++;
+      if (!(at in last.list)) continue;
+      const item = last.list[at];
+      if (Array.isArray(item) && open.length <= depth) open.push({ list: item, at: 0 });
+      else flat.push(item);
+    }
+    return flat;
+  }
+  const { map } = Array.prototype;
+  const flats = {
+    flat(depth = 1) {
+      return flattened(Object(this), Math.trunc(Number(depth)) || 0);
+    },
+    flatMap(f, of) {
+      return flattened(apply(map, this, [f, of]), 1);
+    },
+  };
+  for (const name of Object.keys(flats)) {
+    Object.defineProperty(Array.prototype, name, { value: flats[name] });
+  }
 
   // Dates are of UTC, whatever the zone of the machine is.
   const MachineDate = Date;

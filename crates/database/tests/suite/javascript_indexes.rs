@@ -234,3 +234,26 @@ fn an_index_that_makes_fields_by_name_answers_for_any() {
         assert!(facets[1].contains(r#""Values":[]"#), "{facets:?}");
     }
 }
+
+#[test]
+fn deleting_an_index_ends_the_script_that_it_runs() {
+    let database = open(&SimVfs::new(77));
+    // Comparisons of long texts: few turns of the loop in a long time.
+    let map = "map('Os', o => { const a = 'x'.repeat(1e6), b = 'x'.repeat(1e6); let n = 0;
+        for (let i = 0; i < 900000; i++) { if (a === b) n++ } return { n }; })";
+    put_map(&database, "Stuck", map);
+    store(&database, "o/1", "Os", r#"{"N":1}"#);
+    let mut sink = RowBuffer::default();
+    let request = QueryRequest {
+        text: "from index 'Stuck'",
+        wait: Some(Duration::from_millis(50)),
+        ..QueryRequest::default()
+    };
+    database.query(&request, &mut sink).unwrap();
+    assert!(sink.rows.is_empty(), "the script is still running");
+    // Others write, and are indexed, meanwhile and afterwards.
+    store(&database, "o/2", "Os", r#"{"N":2}"#);
+    assert!(database.delete_index("Stuck").unwrap());
+    put_map(&database, "Next", "map('Os', o => ({ N: o.N }))");
+    assert_eq!(ids(&database, "from index 'Next' where N = 2"), ["o/2"]);
+}

@@ -52,6 +52,9 @@ pub trait IndexHost {
     /// As [`IndexHost::load`]; a longer content is refused.
     fn attachment_content(&mut self, id: &str, name: &str) -> Result<Option<Vec<u8>>, HostError>;
 
+    /// A run begins, of JavaScript once it is its turn: so does its time.
+    fn begin(&mut self) {}
+
     /// Whether the run must end now. Asked now and then.
     fn is_over(&mut self) -> bool;
 }

@@ -121,6 +121,7 @@ impl IndexMachine {
         host: &mut dyn IndexHost,
         emit: &mut dyn FnMut(DocumentBuf),
     ) -> Result<(), RunError> {
+        host.begin();
         let is_final = matches!(input, Input::One(_, true));
         let root = match input {
             Input::One(document, _) => native::root_of(document, &self.arena),

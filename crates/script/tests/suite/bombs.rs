@@ -183,3 +183,82 @@ fn operators_over_long_values_end_with_the_time() {
         assert!(begin.elapsed() < Duration::from_secs(20), "{work}");
     }
 }
+
+#[test]
+fn lists_inside_lists_are_flattened_to_any_depth() {
+    for (expression, expected) in [
+        ("[1,[2,[3,[4]]]].flat()", "[1,2,[3,[4]]]"),
+        ("[1,[2,[3,[4]]]].flat(2)", "[1,2,3,[4]]"),
+        ("[1,[2,[3,[4]]]].flat(Infinity)", "[1,2,3,4]"),
+        ("[[1,[2]]].flat(1e9)", "[1,2]"),
+        ("[[1],[]].flat('1')", "[1]"),
+        ("[[1]].flat(0)", "[[1]]"),
+        ("[[1]].flat(-1)", "[[1]]"),
+        ("[[1]].flat(null)", "[[1]]"),
+        ("[1,,[2,,3]].flat()", "[1,2,3]"),
+        ("[[1,2],[3]].flatMap(x => [x, x.length])", "[[1,2],2,[3],1]"),
+        ("[1,2].flatMap((x, at) => x + at)", "[1,3]"),
+        ("'x'.slice(-1e9) + 'abc'.substring(0, 1e9)", r#""xabc""#),
+        ("[1,2,3].slice(0, 1e9).with(0, 5)", "[5,2,3]"),
+    ] {
+        assert_eq!(
+            crate::common::value("{}", expression),
+            expected,
+            "{expression}"
+        );
+    }
+    // Lists that hold the same list twice, forty times over: nothing is made, and all is walked.
+    for script in [
+        "let a = []; for (let i = 0; i < 40; i++) a = [a, a]; a.flat(Infinity)",
+        "const a = new Array(1e6); for (;;) a.flat()",
+        "const a = new Array(1e6); for (;;) [1].flatMap(() => a)",
+    ] {
+        assert!(
+            matches!(bomb(script), ScriptError::Steps { .. }),
+            "{script}"
+        );
+    }
+}
+
+#[test]
+fn long_keys_sorts_and_digits_are_charged_for() {
+    for script in [
+        "const a = new Uint8Array(1e7); for (;;) a.sort()",
+        "const a = new Float64Array(1e6); for (;;) a.toSorted()",
+        "const a = 'x'.repeat(5e6), m = new Map(); for (let i = 0; ; i++) m.get(a + i)",
+        "const a = 'x'.repeat(5e6), m = new Map([[a, 1]]); for (;;) m.has('x'.repeat(5e6))",
+        "const a = 'x'.repeat(5e6), b = 'x'.repeat(5e6); for (;;) new Set([a]).has(b)",
+        "(2n ** 1000000n).toString()",
+        "const a = 3n ** 100000n; for (;;) a.toString()",
+        "const a = 2n ** 900000n; for (;;) a.toString(2).length",
+        "BigInt.asUintN(1e6, -1n).toLocaleString()",
+    ] {
+        let error = bomb(script);
+        assert!(
+            matches!(error, ScriptError::Steps { .. }),
+            "{script}: {error}"
+        );
+    }
+    for (expression, expected) in [
+        ("[...new Uint8Array([3,1,2]).sort()]", "[1,2,3]"),
+        (
+            "[...new Float64Array([3,1,2]).sort((a, b) => b - a)]",
+            "[3,2,1]",
+        ),
+        (
+            "new Map([['k', 1]]).get('k') + new Map([[{}, 1]]).size",
+            "2",
+        ),
+        ("[...new Set(['b', 'a', 'b'])].join()", r#""b,a""#),
+        ("(2n ** 70n).toString()", r#""1180591620717411303424""#),
+        ("(255n).toString(16)", r#""ff""#),
+        ("`${2n ** 70n}`", r#""1180591620717411303424""#),
+        ("(3n ** 10000n).toString().length", "4772"),
+    ] {
+        assert_eq!(
+            crate::common::value("{}", expression),
+            expected,
+            "{expression}"
+        );
+    }
+}

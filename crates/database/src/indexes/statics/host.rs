@@ -1,6 +1,8 @@
 //! What maps and reduces may ask of the database: answered from the snapshot of the batch, and
 //! noted, so that the document comes back when the answer changes.
 
+use std::time::{Duration, Instant};
+
 use jackdaw_base::lowercase::lowercase;
 use jackdaw_document::{Builder, DocumentBuf, Value};
 use jackdaw_script::HostError;
@@ -11,10 +13,16 @@ use crate::error::ReadError;
 use crate::names::{EMPTY_COLLECTION, ID_BYTES_MAX};
 use crate::snapshot::{DocumentRow, Snapshot};
 
+/// Time of one run of a map or reduce; a longer one fails its document or group, so that one script
+/// does not keep the others from their turns.
+const RUN_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// See the file head.
 pub(super) struct MapHost<'s> {
     snapshot: &'s Snapshot,
     is_over: &'s dyn Fn() -> bool,
+    /// When the present run began.
+    begun: Instant,
     asked: Asked,
 }
 
@@ -23,6 +31,7 @@ impl<'s> MapHost<'s> {
         MapHost {
             snapshot,
             is_over,
+            begun: Instant::now(),
             asked: Asked::new(),
         }
     }
@@ -155,7 +164,11 @@ impl IndexHost for MapHost<'_> {
         }
     }
 
+    fn begin(&mut self) {
+        self.begun = Instant::now();
+    }
+
     fn is_over(&mut self) -> bool {
-        (self.is_over)()
+        (self.is_over)() || self.begun.elapsed() > RUN_TIME_MAX
     }
 }

@@ -72,6 +72,10 @@ impl Host for ScriptHost<'_> {
         Ok(out)
     }
 
+    fn begin(&mut self) {
+        self.host.begin();
+    }
+
     fn is_over(&mut self) -> bool {
         self.host.is_over()
     }
