@@ -81,7 +81,7 @@ fn distance(arguments: Array<'_>) -> Result<Vec<u8>, HostError> {
         }
     };
     Ok(json(match measured {
-        zero if zero == 0.0 => Json::Long(0),
+        0.0 => Json::Long(0),
         measured => Json::Double(measured),
     }))
 }

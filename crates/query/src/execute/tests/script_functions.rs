@@ -33,9 +33,14 @@ const NO_TIME: &str = "0001-01-01T00:00:00.0000000";
 
 #[test]
 fn time_series_are_read_by_name_and_range() {
-    let first =
-        r#"{"Timestamp":"2024-01-01T00:00:00.0000000Z","Tag":"t","Values":[1.5],"IsRollup":false}"#;
-    let second = r#"{"Timestamp":"2024-01-02T00:00:00.0000000Z","Tag":null,"Values":[2,3],"IsRollup":false}"#;
+    let first = concat!(
+        r#"{"Timestamp":"2024-01-01T00:00:00.0000000Z","#,
+        r#""Tag":"t","Values":[1.5],"IsRollup":false}"#
+    );
+    let second = concat!(
+        r#"{"Timestamp":"2024-01-02T00:00:00.0000000Z","#,
+        r#""Tag":null,"Values":[2,3],"IsRollup":false}"#
+    );
     let both = format!("[{first},{second}]");
     for (expression, expected) in [
         ("timeseries(c, 'Heart').get()", both.as_str()),
