@@ -84,10 +84,10 @@ impl<'q> Computed<'q> {
     fn note_loaded(&self, call: &Call) {
         for argument in &call.arguments {
             match argument {
-                Argument::Expression(Expression::Path(path)) => {
-                    if self.loaded_slot(path).is_some() {
-                        self.reads_loaded.set(true);
-                    }
+                Argument::Expression(Expression::Path(path))
+                    if self.loaded_slot(path).is_some() =>
+                {
+                    self.reads_loaded.set(true);
                 }
                 Argument::Expression(
                     Expression::Call(inner) | Expression::CallMember(inner, _),
