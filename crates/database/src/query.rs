@@ -27,7 +27,9 @@ use jackdaw_storage::{ReadTransaction, StorageError};
 use crate::database::Core;
 use crate::error::{DatabaseError, ReadError};
 use crate::explain::explain;
-use crate::indexes::{Index, IndexDefinition, IndexStatus, Indexes, Programs, StaticView};
+use crate::indexes::{
+    Index, IndexDefinition, IndexStatus, Indexes, Programs, REPLACEMENT_PREFIX, StaticView,
+};
 use crate::snapshot::Snapshot;
 use crate::source::{DatabaseSource, IndexView, Schema};
 
@@ -202,9 +204,14 @@ fn answer(
                        from Orders where ...";
         return Err(QueryError::Operation(message.to_owned()));
     }
-    let named = named_index(indexes, &query.from.source)?;
+    let mut named = named_index(indexes, &query.from.source)?;
     let target = core.hub.target();
-    if let Some(index) = named.as_ref().filter(|index| index.programs().is_some()) {
+    if let Some(index) = named.as_ref().filter(|index| index.is_outdated()) {
+        wanted.waiting(|| wait_for_replacement(core, indexes, index, request.wait))?;
+        named = named_index(indexes, &query.from.source)?;
+    }
+    let is_kept_up = |index: &&Arc<Index>| index.programs().is_some() && !index.is_outdated();
+    if let Some(index) = named.as_ref().filter(is_kept_up) {
         // Before anything is read of it: maps may have made further fields.
         wanted.waiting(|| {
             wait_for_static(core, index, request.wait);
@@ -241,7 +248,7 @@ fn answer(
     }
     let is_caught_up = index
         .as_ref()
-        .is_none_or(|index| index.is_caught_up(target));
+        .is_none_or(|index| index.is_caught_up(target) && !index.is_outdated());
     let index_pages = index.as_ref().map(|index| index.read()).transpose();
     let index_pages = index_pages.map_err(source_error)?;
     let snapshot = read().map_err(source_error)?;
@@ -376,6 +383,29 @@ fn static_fields(
         fields.extend(own.and_then(|own| own.index_field(name, None)));
     }
     fields
+}
+
+/// Waits as long as the caller says for what takes the place of an index of an older format, and
+/// lets it.
+fn wait_for_replacement(
+    core: &Core,
+    indexes: &Indexes,
+    index: &Index,
+    wait: Option<Duration>,
+) -> Result<(), QueryError> {
+    let Some(wait) = wait else {
+        return Ok(());
+    };
+    let name = index.definition().name().to_owned();
+    let target = core.hub.target();
+    if let Some(replacement) = indexes.find(&format!("{REPLACEMENT_PREFIX}{name}")) {
+        replacement.wait(target, wait, &core.hub);
+        if replacement.is_caught_up(target) {
+            let source = |error: DatabaseError| QueryError::Source(Box::new(error));
+            indexes.replace_now(&name).map_err(source)?;
+        }
+    }
+    Ok(())
 }
 
 /// Waits a moment for a static index, or as long as the caller says.

@@ -27,6 +27,10 @@ use crate::vector::{VECTOR_OPTIONS_BYTES, VectorOptions};
 /// documents.
 const FORMAT: u16 = 5;
 
+/// The oldest format that is still read. Later ones differ in the terms that values have, not in
+/// how they are kept.
+const FORMAT_READ_MIN: u16 = 2;
+
 /// Names of the trees of an index.
 pub(crate) const CATALOG_TREE: &str = "index";
 pub(crate) const TERMS_TREE: &str = "terms";
@@ -210,8 +214,10 @@ impl Field {
 }
 
 /// Counters of an index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counters {
+    /// Format of the stored header; a changed one has the present format.
+    pub(crate) format: u16,
     /// Entries the index has.
     pub(crate) entry_count: u64,
     /// One above the greatest entry it ever had.
@@ -222,6 +228,18 @@ pub(crate) struct Counters {
     pub(crate) indexed_up_to: u64,
 }
 
+impl Default for Counters {
+    fn default() -> Counters {
+        Counters {
+            format: FORMAT,
+            entry_count: 0,
+            next_entry: 0,
+            next_list: 0,
+            indexed_up_to: 0,
+        }
+    }
+}
+
 impl Counters {
     fn decode(record: &[u8]) -> Result<Counters, IndexError> {
         let damaged = Malformed("the header of the index is malformed");
@@ -229,18 +247,20 @@ impl Counters {
             .then(|| {
                 let format = u16::from_le_bytes(record.get(..2)?.try_into().ok()?);
                 let counters = Counters {
+                    format,
                     entry_count: read_u64(record, 8)?,
                     next_entry: read_u64(record, 16)?,
                     next_list: read_u64(record, 24)?,
                     indexed_up_to: read_u64(record, 32)?,
                 };
-                Some((format, counters))
+                Some(counters)
             })
             .flatten();
-        match decoded.ok_or(damaged).at(CATALOG_TREE, &HEADER_KEY)? {
-            (FORMAT, counters) => Ok(counters),
-            (found, _) => Err(IndexError::Version {
-                found,
+        let counters = decoded.ok_or(damaged).at(CATALOG_TREE, &HEADER_KEY)?;
+        match (FORMAT_READ_MIN..=FORMAT).contains(&counters.format) {
+            true => Ok(counters),
+            false => Err(IndexError::Version {
+                found: counters.format,
                 supported: FORMAT,
             }),
         }
@@ -313,6 +333,26 @@ impl CatalogCache {
 }
 
 impl Catalog {
+    /// The stored catalog of an index that is to be changed; `None` when there is none yet. One of
+    /// an older format is not changed: its terms would be of two kinds.
+    pub(crate) fn load_to_change<S: IndexRead + ?Sized>(
+        store: &S,
+    ) -> Result<Option<Catalog>, IndexError> {
+        let catalog = Catalog::load(store)?;
+        match &catalog {
+            Some(older) if older.counters.format != FORMAT => Err(IndexError::Version {
+                found: older.counters.format,
+                supported: FORMAT,
+            }),
+            _ => Ok(catalog),
+        }
+    }
+
+    /// Whether its terms are those of an older format.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.counters.format != FORMAT
+    }
+
     /// The stored catalog; `None` when there is no index yet.
     pub(crate) fn load<S: IndexRead + ?Sized>(store: &S) -> Result<Option<Catalog>, IndexError> {
         let Some(tree) = store.tree(CATALOG_TREE)? else {
@@ -445,6 +485,7 @@ mod tests {
             next_entry: 2,
             next_list: 3,
             indexed_up_to: u64::MAX,
+            ..Counters::default()
         };
         assert_eq!(Counters::decode(&counters.encode()).unwrap(), counters);
         let chain = Analyzer::of_steps("KeywordTokenizer LengthFilter(2,9)").unwrap();
@@ -464,14 +505,18 @@ mod tests {
     #[test]
     fn other_formats_and_damage_are_told_apart() {
         let mut record = Counters::default().encode();
-        for other in [1, 2, 3, 4, 6] {
+        for other in [1, 6] {
             record[0] = other;
             let Err(IndexError::Version { found, supported }) = Counters::decode(&record) else {
                 panic!("format {other} is taken for format {FORMAT}");
             };
             assert_eq!((found, supported), (u16::from(other), FORMAT));
         }
-        record[0] = 5;
+        for known in [2, 3, 4, 5] {
+            record[0] = known;
+            let format = Counters::decode(&record).unwrap().format;
+            assert_eq!(format, u16::from(known));
+        }
         assert!(matches!(
             Counters::decode(&record[..40]),
             Err(IndexError::Damaged(_))

@@ -82,7 +82,7 @@ impl IndexSet {
             LockMode::Unlock => {}
         }
         definition.created = own.created;
-        if own.maps_alike(&definition) && !known.has_failed() {
+        if own.maps_alike(&definition) && !known.has_failed() && !known.is_outdated() {
             if let Some(replacement) = replacement {
                 self.remove(&replacement)?;
             }
@@ -218,6 +218,14 @@ impl IndexSet {
                 let mut changed = own.clone();
                 change(&mut changed);
                 self.redefine(&index, changed)?;
+                // What takes its place is to stay as it was asked for.
+                if let Some(replacement) = self.find(&replacement_name(&own.name))
+                    && let Some(own) = replacement.definition().as_static()
+                {
+                    let mut changed = own.clone();
+                    change(&mut changed);
+                    self.redefine(&replacement, changed)?;
+                }
             }
             index.tell(&self.core.hub, news);
         }

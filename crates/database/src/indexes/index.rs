@@ -132,6 +132,8 @@ pub(crate) struct Index {
     progress: Mutex<Progress>,
     moved: Condvar,
     is_stopping: AtomicBool,
+    /// Its files have an older format: it is read until another takes its place.
+    is_outdated: bool,
     is_paused: AtomicBool,
     /// Queries that wait for it.
     waiting: AtomicU32,
@@ -160,7 +162,14 @@ impl Index {
             Ok(environment) if is_of_documents(&environment) => {
                 return Err(OpenError::NotAnIndex(path));
             }
-            Ok(environment) => usable_progress(&environment, last_etag).map(|p| (environment, p)),
+            Ok(environment) => {
+                let progress = usable_progress(&environment, last_etag);
+                if progress.is_none() {
+                    let index = definition.name();
+                    tracing::warn!(index, "an index cannot be read and is made again");
+                }
+                progress.map(|progress| (environment, progress))
+            }
             Err(StorageOpenError::NotAnEnvironment { .. }) => {
                 return Err(OpenError::NotAnIndex(path));
             }
@@ -170,6 +179,26 @@ impl Index {
             }
             Err(error) => return Err(error.into()),
         };
+        let is_outdated = usable
+            .as_ref()
+            .is_some_and(|(environment, _)| is_outdated(environment));
+        let usable = match is_outdated {
+            true if is_replaceable(&definition) => {
+                tracing::warn!(
+                    index = definition.name(),
+                    "an index has an older format; it answers until it is made again next to itself"
+                );
+                usable
+            }
+            true => {
+                let index = definition.name();
+                tracing::warn!(index, "an index has an older format and is made again");
+                drop(usable);
+                None
+            }
+            false => usable,
+        };
+        let is_outdated = is_outdated && usable.is_some();
         let (environment, progress) = match usable {
             Some(usable) => usable,
             None if !holds_only_files_of_an_environment(&**vfs, &path) => {
@@ -205,6 +234,7 @@ impl Index {
             progress: Mutex::new(progress),
             moved: Condvar::new(),
             is_stopping: AtomicBool::new(false),
+            is_outdated,
             is_paused: AtomicBool::new(false),
             waiting: AtomicU32::new(0),
             last_query: AtomicI64::new(0),
@@ -436,6 +466,11 @@ impl Index {
         self.definition().name().starts_with(REPLACEMENT_PREFIX)
     }
 
+    /// Whether it is only read, until another takes its place.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.is_outdated
+    }
+
     pub(super) fn is_paused(&self) -> bool {
         self.is_paused.load(Ordering::Relaxed)
     }
@@ -479,6 +514,22 @@ impl Index {
     fn lock(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether the terms of an index are those of an older format.
+fn is_outdated(environment: &Environment) -> bool {
+    let reader = environment.read().ok();
+    let reader = reader.as_ref().map(IndexReader::open);
+    matches!(reader, Some(Ok(Some(reader))) if reader.is_outdated())
+}
+
+/// Whether an index can be made again next to the old one: automatic ones are completed by the
+/// documents themselves meanwhile, and what is to replace another answers nothing yet.
+fn is_replaceable(definition: &IndexDefinition) -> bool {
+    let own = definition.as_static();
+    own.is_some_and(|own| {
+        !own.name.starts_with(REPLACEMENT_PREFIX) && Programs::compile(own).is_ok()
+    })
 }
 
 /// Whether the files are of no use, as opposed to a machine that refuses to read them.

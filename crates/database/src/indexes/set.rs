@@ -95,6 +95,7 @@ impl Indexes {
                 }
             }
         }
+        indexes.0.replace_outdated()?;
         Ok(indexes)
     }
 
@@ -114,6 +115,28 @@ impl IndexSet {
         vfs.create_directory(&self.directory).map_err(io)?;
         let found = marks::unknown(vfs, &self.directory, |number| known.contains(&number));
         marks::complete(vfs, found.map_err(io)?, "index").map_err(io)?;
+        Ok(())
+    }
+
+    /// Makes indexes of older formats again, next to the old ones.
+    fn replace_outdated(self: &Arc<IndexSet>) -> Result<(), OpenError> {
+        for index in self.all().iter().filter(|index| index.is_outdated()) {
+            let definition = index.definition();
+            let Some(own) = definition.as_static() else {
+                continue;
+            };
+            let name = replacement_name(&own.name);
+            // An earlier opening may have begun.
+            if self.find(&name).is_some() {
+                continue;
+            }
+            let mut own = own.clone();
+            own.name = name;
+            let definition = IndexDefinition::Static(Box::new(own));
+            let number = self.begin(&definition, None)?;
+            self.start(number, definition)?;
+            self.end_creation(number);
+        }
         Ok(())
     }
 
@@ -184,7 +207,7 @@ impl IndexSet {
         let index = Index::open(vfs, path, number, definition, self.options, last_etag)?;
         let index = Arc::new(index);
         let documents = self.documents.clone();
-        if index.has_failed() {
+        if index.has_failed() || index.is_outdated() {
             // Its definition is kept; there is nothing that a worker could do.
             let mut all = self.all.write().unwrap_or_else(PoisonError::into_inner);
             all.push(Arc::clone(&index));

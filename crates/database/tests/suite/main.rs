@@ -33,6 +33,7 @@ mod javascript_indexes;
 mod lost_files;
 mod model;
 mod node_tags;
+mod older_indexes;
 mod places;
 mod queries;
 mod series_policies;

@@ -114,6 +114,12 @@ impl<'t, P: PageRead + ?Sized> IndexReader<'t, P> {
         self.catalog.counters.entry_count
     }
 
+    /// Whether it was written in an older format: it may be read, and is to be made again.
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        self.catalog.is_outdated()
+    }
+
     /// What the layer above said it has indexed; 0 when it never did.
     #[must_use]
     pub fn indexed_up_to(&self) -> u64 {

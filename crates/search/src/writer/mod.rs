@@ -74,7 +74,7 @@ impl IndexWriter {
         batch: &Batch,
         indexed_up_to: Option<u64>,
     ) -> Result<Applied, IndexError> {
-        let mut catalog = Catalog::load(store)?.unwrap_or_default();
+        let mut catalog = Catalog::load_to_change(store)?.unwrap_or_default();
         let fields = batch
             .fields()
             .iter()
