@@ -285,3 +285,6 @@ impl Error {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
