@@ -28,7 +28,12 @@ export async function launch() {
 }
 
 async function open(browser, { url, theme, out }) {
-  const window = await browser.newContext({ colorScheme: theme, viewport: VIEWPORT });
+// Servers that are started for a check have certificates of their own making.
+  const window = await browser.newContext({
+    colorScheme: theme,
+    viewport: VIEWPORT,
+    ignoreHTTPSErrors: true,
+  });
   window.setDefaultTimeout(TIMEOUT_MS);
   const page = await window.newPage();
   const complaints = [];
@@ -51,6 +56,8 @@ async function open(browser, { url, theme, out }) {
     raw: page,
     complaints,
     provokes: (part) => provoked.push(part),
+    /** A window of its own on another server, whose refusals are no complaints. */
+    openElsewhere: (elsewhere) => open(browser, { url: elsewhere, theme, out }),
     goto: (hash) => page.goto(new URL(`studio/${hash}`, url).href),
     /** Waits until a text can be seen. */
     sees: (text) => page.getByText(text).first().waitFor({ state: "visible" }),

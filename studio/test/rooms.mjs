@@ -21,6 +21,14 @@ export const ROOMS = [
   ["a collection", at("documents", { collection: LONG }), grid],
   ["a document", at("documents", { collection: LONG, id: LONG_ID }), (page) =>
     page.raw.locator(".document .json-name").first().waitFor()],
+  ["a document that is changed", at("documents", { collection: LONG, id: LONG_ID }), async (page) => {
+    await page.raw.getByRole("button", { name: "Edit", exact: true }).click();
+    await page.raw.getByRole("textbox", { name: "Document as JSON" }).waitFor();
+  }],
+  ["a document that is deleted", at("documents", { collection: LONG, id: LONG_ID }), async (page) => {
+    await page.raw.getByRole("button", { name: "Delete", exact: true }).click();
+    await page.raw.getByRole("dialog").waitFor();
+  }],
   ["no document", at("documents", { id: `${LONG_ID}0` }), (page) =>
     page.sees("There is no such document")],
   ["an empty collection", at("documents", { collection: `${LONG}None` }), (page) =>

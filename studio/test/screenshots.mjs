@@ -13,6 +13,7 @@ import { fileURLToPath } from "node:url";
 import { launch } from "./browser.mjs";
 import { accessChecks } from "./access-checks.mjs";
 import { documentChecks } from "./document-checks.mjs";
+import { editChecks } from "./edit-checks.mjs";
 import { entryChecks } from "./entry-checks.mjs";
 import { fitChecks } from "./fit-checks.mjs";
 import { hostileChecks } from "./hostile-checks.mjs";
@@ -48,6 +49,7 @@ const all = [
   ...documentChecks,
   ...queryChecks,
   ...indexChecks,
+  ...editChecks,
   ...entryChecks,
   ...hostileChecks,
   ...accessChecks,

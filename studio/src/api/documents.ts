@@ -2,7 +2,7 @@
 
 import type { JsonNode, JsonObject, JsonText } from "../json/parse";
 import { asArray, asObject, asText, member } from "../json/read";
-import { databasePath, request, requestPresent } from "./client";
+import { command, databasePath, request, requestPresent } from "./client";
 import { encoded } from "../route";
 
 /** A document, or a row of a query's answer. */
@@ -55,6 +55,39 @@ export async function readDocument(
   const path = databasePath(database, `docs?id=${encoded(id)}`);
   const answer = await request(path, { signal });
   return answer === null ? null : (rowsOf(answer)[0] ?? null);
+}
+
+/** In `If-Match`: the document must not be there. */
+const NOT_THERE = '""';
+
+/**
+ * Stores a document and returns its id, which the server completes when it ends with a slash.
+ * Fails with status 409 when the stored one is not that of the change vector; `null` is none.
+ */
+export async function putDocument(
+  database: string,
+  id: string,
+  body: string,
+  changeVector: string | null,
+): Promise<string> {
+  const path = databasePath(database, `docs?id=${encoded(id)}`);
+  const headers = { "if-match": changeVector === null ? NOT_THERE : `"${changeVector}"` };
+  const { root } = await requestPresent(path, { method: "PUT", body, headers });
+  return asText(member(root, "Id")) ?? id;
+}
+
+/** Deletes a document; fails with status 409 when it has changed since. */
+export async function deleteDocument(
+  database: string,
+  id: string,
+  changeVector: string | null,
+): Promise<void> {
+  const path = databasePath(database, `docs?id=${encoded(id)}`);
+  const headers: Record<string, string> = {};
+  if (changeVector !== null) {
+    headers["if-match"] = `"${changeVector}"`;
+  }
+  await command(path, { method: "DELETE", headers });
 }
 
 /** The objects in `Results`. */

@@ -4,12 +4,13 @@ import { useEffect, useId, useRef, type ReactNode } from "react";
 
 interface DialogProps {
   readonly title: string;
+  readonly isWide?: boolean;
   readonly children: ReactNode;
   /** Called for Escape. */
   readonly onClose: () => void;
 }
 
-export function Dialog({ title, children, onClose }: DialogProps): ReactNode {
+export function Dialog({ title, isWide, children, onClose }: DialogProps): ReactNode {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -20,7 +21,7 @@ export function Dialog({ title, children, onClose }: DialogProps): ReactNode {
   return (
     <dialog
       ref={dialog}
-      className="dialog"
+      className={isWide === true ? "dialog is-wide" : "dialog"}
       aria-labelledby={id}
       onKeyDown={(event) => {
         // Not also for what lies below.

@@ -8,6 +8,8 @@ import { setGuard } from "../route";
 export interface UnsavedGuard {
   /** Does it, or asks first when there is something to lose. */
   readonly guard: (leave: () => void) => void;
+  /** Asks no more: it was saved. */
+  readonly release: () => void;
   /** Whether the question is open. */
   readonly isAsking: boolean;
   readonly discard: () => void;
@@ -39,6 +41,7 @@ export function useUnsaved(isUnsaved: boolean, onDiscard: () => void): UnsavedGu
   }, [isUnsaved, onDiscard]);
   return {
     guard: (leave) => (isUnsaved ? setLeaving({ leave }) : leave()),
+    release: () => setGuard(null),
     isAsking: leaving !== null,
     discard: () => {
       setLeaving(null);

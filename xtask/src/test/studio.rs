@@ -34,6 +34,7 @@ pub(super) fn run(arguments: &[String]) -> Result<()> {
     test.args(["run", "--silent", "test"])
         .current_dir(root.join("studio"));
     test.env("CHROMIUM", chromium)
+        .env("JACKDAW", &server.binary)
         .env("JACKDAW_URL", &server.url);
     process::run(test.env("JACKDAW_DATABASE", "music"))
 }

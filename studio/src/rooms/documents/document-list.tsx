@@ -29,6 +29,8 @@ interface DocumentListProps {
   readonly count: number;
   readonly openId: string | null;
   readonly onOpen: (id: string, replace: boolean) => void;
+  /** `null` while a document is written. */
+  readonly onNew: (() => void) | null;
 }
 
 /** Columns between the id and the time. */
@@ -38,7 +40,7 @@ const COLLECTION: Column = { key: "@collection", title: "Collection", width: 14 
 const CHANGED: Column = { key: "@last-modified", title: "Changed", width: 14, atEnd: true };
 
 export function DocumentList(props: DocumentListProps): ReactNode {
-  const { database, collection, count, openId, onOpen } = props;
+  const { database, collection, count, openId, onOpen, onNew } = props;
   const [round, setRound] = useState(0);
   const [listedCount, setListedCount] = useState(count);
   const store = useMemo(
@@ -85,6 +87,15 @@ export function DocumentList(props: DocumentListProps): ReactNode {
         {count !== listedCount && <span className="is-warning">changed since listed</span>}
         <button type="button" className="icon-button" onClick={refresh} title="List again" aria-label="List again">
           <Icon name="refresh" />
+        </button>
+        <button
+          type="button"
+          className="button"
+          disabled={onNew === null}
+          onClick={() => onNew?.()}
+        >
+          <Icon name="plus" />
+          New
         </button>
         <JumpToId onJump={(id) => onOpen(id, false)} />
         {collection !== null && (

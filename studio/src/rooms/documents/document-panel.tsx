@@ -1,6 +1,6 @@
 // One document: what it is called, when it changed, and its JSON as the server sent it.
 
-import { useCallback, useEffect, type ReactNode } from "react";
+import { useCallback, useEffect, useState, type ReactNode } from "react";
 import { readDocument, type Row } from "../../api/documents";
 import { formatBytes, formatMoment } from "../../format";
 import { member } from "../../json/read";
@@ -10,14 +10,20 @@ import { JsonView } from "../../parts/json-view";
 import { Notice } from "../../parts/notice";
 import { useLoaded, valueOf } from "../../use-loaded";
 import { visible, visibleLines } from "../../visible";
+import { DeleteDocument } from "./delete-document";
 
 interface DocumentPanelProps {
   readonly database: string;
   readonly id: string;
   readonly onClose: () => void;
+  readonly onEdit: (row: Row) => void;
+  readonly onClone: (row: Row) => void;
+  readonly onDeleted: () => void;
 }
 
-export function DocumentPanel({ database, id, onClose }: DocumentPanelProps): ReactNode {
+export function DocumentPanel(props: DocumentPanelProps): ReactNode {
+  const { database, id, onClose, onEdit, onClone, onDeleted } = props;
+  const [deleting, setDeleting] = useState(false);
   const load = useCallback(
     (signal: AbortSignal) => readDocument(database, id, signal),
     [database, id],
@@ -29,6 +35,19 @@ export function DocumentPanel({ database, id, onClose }: DocumentPanelProps): Re
     <aside className="document" aria-label={`Document ${visible(id)}`}>
       <div className="document-head">
         <h2 title={visible(id)}>{visible(id)}</h2>
+        {row !== null && (
+          <>
+            <button type="button" className="button" onClick={() => onEdit(row)}>
+              Edit
+            </button>
+            <button type="button" className="button" onClick={() => onClone(row)}>
+              Clone
+            </button>
+            <button type="button" className="button" onClick={() => setDeleting(true)}>
+              Delete
+            </button>
+          </>
+        )}
         {row !== null && <CopyButton label="Copy JSON" text={() => sourceOf(row)} />}
         <button type="button" className="icon-button" onClick={again} title="Read again" aria-label="Read again">
           <Icon name="refresh" />
@@ -37,6 +56,14 @@ export function DocumentPanel({ database, id, onClose }: DocumentPanelProps): Re
           <Icon name="close" />
         </button>
       </div>
+      {deleting && row !== null && (
+        <DeleteDocument
+          database={database}
+          row={row}
+          onDeleted={onDeleted}
+          onClose={() => setDeleting(false)}
+        />
+      )}
       {loaded.state === "failed" && (
         <Notice title="The document cannot be read" tone="bad">
           <p>{visibleLines(loaded.error.message)}</p>

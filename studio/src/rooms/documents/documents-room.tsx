@@ -1,6 +1,6 @@
 // A database: its collections at the left, documents in the middle, one of them at the right.
 
-import { useCallback, useEffect, useRef, type ReactNode } from "react";
+import { useCallback, useEffect, useRef, useState, type ReactNode } from "react";
 import { readCollections } from "../../api/databases";
 import { useLive } from "../../live/live-provider";
 import { Notice } from "../../parts/notice";
@@ -9,6 +9,7 @@ import { useLoaded, valueOf } from "../../use-loaded";
 import { visible, visibleLines } from "../../visible";
 import { CollectionList } from "./collection-list";
 import { DocumentList } from "./document-list";
+import { copyOf, DocumentEditor, draftOf, emptyDraft, type Draft } from "./document-editor";
 import { DocumentPanel } from "./document-panel";
 
 type DocumentsRoute = Extract<Route, { room: "documents" }>;
@@ -22,6 +23,15 @@ export function DocumentsRoom({ route }: { readonly route: DocumentsRoute }): Re
   const [loaded, again] = useLoaded(load);
   const collections = valueOf(loaded);
   useRecount(database, collections?.documents ?? null, again);
+  const [draft, setDraft] = useState<Draft | null>(null);
+  const [round, setRound] = useState(0);
+  const stopWriting = useCallback(() => setDraft(null), []);
+  const show = (opened: string | null): void => {
+    setDraft(null);
+    setRound((now) => now + 1);
+    again();
+    navigate({ room: "documents", database, collection, id: opened }, opened === null);
+  };
   const open = useCallback(
     (opened: string | null, replace: boolean) =>
       navigate({ room: "documents", database, collection, id: opened }, replace),
@@ -46,17 +56,31 @@ export function DocumentsRoom({ route }: { readonly route: DocumentsRoute }): Re
       ? collections.documents
       : (collections.collections.find(({ name }) => name === collection)?.count ?? 0);
   return (
-    <div className={id === null ? "documents" : "documents has-panel"}>
+    <div className={id === null && draft === null ? "documents" : "documents has-panel"}>
       <CollectionList database={database} collections={collections} selected={collection} />
       <DocumentList
-        key={collection ?? ""}
+        key={`${round} ${collection ?? ""}`}
         database={database}
         collection={collection}
+        onNew={draft === null ? () => setDraft(emptyDraft(collection)) : null}
         count={count}
         openId={id}
         onOpen={open}
       />
-      {id !== null && <DocumentPanel key={id} database={database} id={id} onClose={() => open(null, false)} />}
+      {draft !== null && (
+        <DocumentEditor database={database} draft={draft} onClose={stopWriting} onSaved={show} />
+      )}
+      {draft === null && id !== null && (
+        <DocumentPanel
+          key={`${round} ${id}`}
+          database={database}
+          id={id}
+          onClose={() => open(null, false)}
+          onEdit={(row) => setDraft(draftOf(row))}
+          onClone={(row) => setDraft(copyOf(row))}
+          onDeleted={() => show(null)}
+        />
+      )}
     </div>
   );
 }

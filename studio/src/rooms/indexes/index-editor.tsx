@@ -1,7 +1,6 @@
 // Writes a static index: its name, its maps, and a reduce where groups are wanted.
 
 import { useId, useState, type ReactNode } from "react";
-import { flushSync } from "react-dom";
 import { putIndex, type IndexEntry } from "../../api/indexes";
 import { Icon } from "../../parts/icon";
 import { useUnsaved } from "../../parts/unsaved";
@@ -40,8 +39,7 @@ export function IndexEditor({ database, of, onClose, onSaved }: IndexEditorProps
     name !== (of?.name ?? "") ||
     reduce !== (of?.reduce ?? "") ||
     maps.join("\0") !== (of?.maps ?? [""]).join("\0");
-  const [isSaved, setIsSaved] = useState(false);
-  const unsaved = useUnsaved(isUnsaved && !isSaved, onClose);
+  const unsaved = useUnsaved(isUnsaved, onClose);
   const close = (): void => unsaved.guard(onClose);
   const filled = maps.filter((map) => map.trim() !== "");
   const save = async (): Promise<void> => {
@@ -51,7 +49,7 @@ export function IndexEditor({ database, of, onClose, onSaved }: IndexEditorProps
       const grouping = reduce.trim() === "" ? null : reduce;
       const text = { name: name.trim(), maps: filled, reduce: grouping, kept: of?.kept ?? [] };
       await putIndex(database, text);
-      flushSync(() => setIsSaved(true));
+      unsaved.release();
       onSaved(text.name);
     } catch (error) {
       setProblem(toError(error).message);
