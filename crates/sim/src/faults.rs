@@ -48,13 +48,16 @@ pub enum FaultError {
     Device,
     /// No space is left (`ENOSPC`, kind `StorageFull`).
     Full,
+    /// The file system was mounted again for reading only (`EROFS`).
+    ReadOnly,
 }
 
 impl FaultError {
     pub(crate) fn to_io(self) -> io::Error {
         let code = match self {
-            Self::Device => 5, // EIO
-            Self::Full => 28,  // ENOSPC
+            Self::Device => 5,    // EIO
+            Self::Full => 28,     // ENOSPC
+            Self::ReadOnly => 30, // EROFS
         };
         io::Error::from_raw_os_error(code)
     }
