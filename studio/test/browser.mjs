@@ -28,7 +28,7 @@ export async function launch() {
 }
 
 async function open(browser, { url, theme, out }) {
-// Servers that are started for a check have certificates of their own making.
+  // Servers that are started for a check have certificates of their own making.
   const window = await browser.newContext({
     colorScheme: theme,
     viewport: VIEWPORT,

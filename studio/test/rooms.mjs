@@ -17,6 +17,10 @@ export const ROOMS = [
     await page.raw.getByRole("button", { name: "New database" }).click();
     await page.raw.getByLabel("Name", { exact: true }).fill(LONG);
   }],
+  ["a database that is deleted", "#/databases", async (page) => {
+    await page.raw.getByRole("button", { name: `Delete ${LONG_DATABASE}` }).click();
+    await page.raw.getByRole("dialog").waitFor();
+  }],
   ["all documents", at("documents"), grid],
   ["a collection", at("documents", { collection: LONG }), grid],
   ["a document", at("documents", { collection: LONG, id: LONG_ID }), (page) =>

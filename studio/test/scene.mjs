@@ -45,7 +45,7 @@ export async function prepare(url) {
 }
 
 export async function clean(url) {
-  const names = [LONG_DATABASE, HOSTILE_DATABASE, LARGE_DATABASE];
+  const names = [LONG_DATABASE, HOSTILE_DATABASE, LARGE_DATABASE, "studio-test-made"];
   await ask(url, "admin/databases", "DELETE", { DatabaseNames: names, HardDelete: true });
 }
 

@@ -7,6 +7,7 @@ const SAMPLES_DRAWN = 4;
 
 export const serverChecks = [
   ["all databases are shown with live numbers", databasesAreShown],
+  ["a database is created, and deleted when its name was typed", databaseLives],
   ["the server's root leads to Studio", rootLeadsToStudio],
   ["the theme can be switched and is kept", themeIsKept],
 ];
@@ -25,6 +26,34 @@ async function databasesAreShown(page, { url, database, documents }) {
     await (await fetch(list)).arrayBuffer();
   }
   await page.picture("databases");
+}
+
+async function databaseLives(page, { url }) {
+  const { raw } = page;
+  const name = "studio-test-made";
+  const names = async () => {
+    const answer = await fetch(new URL("databases?namesOnly=true", url));
+    return (await answer.json()).Databases;
+  };
+  await page.goto("#/databases");
+  await raw.getByRole("button", { name: "New database" }).click();
+  await raw.getByLabel("Name", { exact: true }).fill(name);
+  await raw.getByRole("button", { name: "Create", exact: true }).click();
+  await page.sees(`${name} is empty`);
+  await page.goto("#/databases");
+  await raw.getByRole("button", { name: `Delete ${name}`, exact: true }).click();
+  const question = raw.getByRole("dialog", { name: `Delete the database ${name}?` });
+  const remove = question.getByRole("button", { name: "Delete for good" });
+  await question.getByLabel("Type the name to confirm").fill(name.slice(0, -1));
+  assert.ok(await remove.isDisabled());
+  await raw.keyboard.press("Enter");
+  assert.ok(JSON.stringify(await names()).includes(name));
+  await question.getByLabel("Type the name to confirm").fill(name);
+  await page.picture("database-delete");
+  await remove.click();
+  await question.waitFor({ state: "detached" });
+  await raw.getByRole("link", { name, exact: true }).waitFor({ state: "detached" });
+  assert.ok(!JSON.stringify(await names()).includes(name));
 }
 
 async function rootLeadsToStudio(page) {

@@ -1,7 +1,7 @@
-// Databases as a whole: creating one, counting its collections.
+// Databases as a whole: creating and deleting one, counting its collections.
 
 import { asNumber, asObject, member } from "../json/read";
-import { databasePath, requestPresent } from "./client";
+import { command, databasePath, requestPresent } from "./client";
 import { encoded } from "../route";
 
 export interface CollectionCount {
@@ -27,4 +27,10 @@ export async function readCollections(database: string, signal: AbortSignal): Pr
 export async function createDatabase(name: string): Promise<void> {
   const path = `admin/databases?name=${encoded(name)}&replicationFactor=1`;
   await requestPresent(path, { method: "PUT", body: JSON.stringify({ DatabaseName: name }) });
+}
+
+/** Removes it with its files. */
+export async function deleteDatabase(name: string): Promise<void> {
+  const body = JSON.stringify({ DatabaseNames: [name], HardDelete: true });
+  await command("admin/databases", { method: "DELETE", body });
 }
