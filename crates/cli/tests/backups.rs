@@ -89,3 +89,39 @@ fn compacting_keeps_every_document() {
     assert!(export(&data) == expected, "the documents differ");
     jackdaw(&["check", &data]).ok();
 }
+
+#[test]
+fn a_server_backs_up_below_its_directories_alone() {
+    let directory = TestDirectory::new();
+    let (data, restored) = (directory.text("data"), directory.text("restored"));
+    let archive = directory.file("a.tar", demo_archive(20));
+    import("freedb", &archive, &data, &[]).ok();
+    let server = common::Served::start(&data);
+    let back_up = |to: &str| jackdaw(&["backup", "--url", &server.url, to]);
+    let run = back_up("monday").ok();
+    run.tells(&["data/backups/monday: 1 database", "verified"]);
+    back_up("monday").fails(1, &["exists", "name a directory"]);
+    let elsewhere = directory.text("elsewhere");
+    back_up(&elsewhere).fails(
+        1,
+        &["where this server makes backups", "serve", "--backups DIR"],
+    );
+    back_up("../../elsewhere").fails(1, &["where this server makes backups"]);
+    assert!(!directory.path("elsewhere").exists());
+    assert!(server.stop());
+    // Neither reading commands nor the next start take it for anything else.
+    jackdaw(&["check", &data]).ok();
+    jackdaw(&["compact", &data]).ok();
+    jackdaw(&[
+        "restore",
+        &directory.text("data/backups/monday"),
+        "--data",
+        &restored,
+    ])
+    .ok();
+    assert_eq!(export(&restored), export(&data));
+    jackdaw(&["backup", "--data", &data, &directory.text("data/other")])
+        .fails(1, &["is inside of", "outside"]);
+    let tuesday = directory.text("data/backups/tuesday");
+    jackdaw(&["backup", "--data", &data, &tuesday]).ok();
+}

@@ -102,8 +102,12 @@ fn every_command_works_with_certificate_and_authority() {
     let list = ["snapshot", "list", "--database", "music"];
     server.run(&list, &admin).ok().tells(&["early: taken"]);
     server.run(&snapshot("drop"), &admin).ok();
-    let backup = set_up.directory.text("backup");
-    server.run(&["backup", &backup], &admin).ok();
+    server.run(&["backup", "nightly"], &admin).ok();
+    let elsewhere = set_up.directory.text("elsewhere");
+    server
+        .run(&["backup", &elsewhere], &admin)
+        .fails(1, &["where this server makes backups"]);
+    let backup = set_up.directory.text("data/backups/nightly");
     assert!(server.served.stop(), "the server ends in order");
     let restored = set_up.directory.text("restored");
     jackdaw(&["restore", &backup, "--data", &restored]).ok();

@@ -25,5 +25,5 @@ pub use database::{DatabaseClient, Stored};
 pub use error::{ClientError, TlsProblem};
 pub use exchange::{ExchangeValue, Exchanged};
 pub use query::{Query, QueryReply};
-pub use server::Client;
+pub use server::{BackupReport, Client};
 pub use snapshots::SnapshotInfo;

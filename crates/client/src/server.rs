@@ -25,9 +25,22 @@ struct Databases {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct BackupReport {
+struct BackupAnswer {
+    directory: String,
     databases: u64,
     bytes: u64,
+}
+
+/// What a server answers to a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BackupReport {
+    /// Its directory on the server's machine.
+    pub directory: String,
+    /// Databases in it.
+    pub databases: u64,
+    /// Bytes written.
+    pub bytes: u64,
 }
 
 #[derive(Deserialize)]
@@ -84,20 +97,24 @@ impl Client {
     }
 
     /// Backs up all databases into the directory `to` of the server's machine, or adds what was
-    /// written since to the backup there. Returns when it was verified: databases, and bytes
-    /// written.
+    /// written since to the backup there. Returns when it was verified. The directory has to be
+    /// below one of those that the server has for backups; a relative name is below the first.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub fn back_up(&self, to: &str, is_increment: bool) -> Result<(u64, u64), ClientError> {
+    pub fn back_up(&self, to: &str, is_increment: bool) -> Result<BackupReport, ClientError> {
         let to = encode(to);
         let path = format!("/jackdaw/backup?to={to}&increment={is_increment}");
         let body = self
             .transport
             .call(Method::POST, &path, &Call::default())?
             .unwrap_or_default();
-        let report: BackupReport = self.transport.read(&path, &body)?;
-        Ok((report.databases, report.bytes))
+        let answer: BackupAnswer = self.transport.read(&path, &body)?;
+        Ok(BackupReport {
+            directory: answer.directory,
+            databases: answer.databases,
+            bytes: answer.bytes,
+        })
     }
 
     /// Names of all databases.

@@ -6,23 +6,20 @@
 //!
 //! Invariants:
 //! - The catalog comes last, while no database is created or deleted: what it knows is there.
-//! - A restored directory has its catalog last; before that a marker says that it is not complete.
+//! - A restored directory has its catalog last; before that a mark says that it is not complete.
+//! - What may be written to is `backup_places`' matter.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jackdaw_io::{OpenMode, OpenOptions, Vfs};
+use jackdaw_io::Vfs;
 use jackdaw_storage::{
     BackupError, BackupReport, Environment, Options, Progress, RestorePoint, StorageError, restore,
 };
 
+use crate::backup_places::{BackupTarget, PREVIEW_DIRECTORY, RestoreTarget, check_source};
 use crate::database::DOCUMENTS_DIRECTORY;
 use crate::set::{CATALOG_DIRECTORY, DATABASES_DIRECTORY, DatabaseSet, numbers_in};
-
-/// Says that an interrupted restore left the directory; removed last.
-const MARKER_NAME: &str = "restore.tmp";
-/// Where the catalog is restored to first, to know which databases it wants.
-const PREVIEW_DIRECTORY: &str = "restore.catalog";
 
 /// What a backup or restore of a data directory did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,28 +57,7 @@ impl DatabaseSet {
         progress: SetProgress<'_>,
     ) -> Result<SetBackupReport, BackupError> {
         let catalog_to = to.join(CATALOG_DIRECTORY);
-        let is_there = |path: &Path| {
-            let exists = self.vfs().exists(path);
-            exists.map_err(|source| StorageError::io(path, "look-up", source))
-        };
-        match (kind, is_there(&catalog_to.join("backup"))?) {
-            (BackupKind::Full, true) => {
-                return Err(BackupError::TargetExists {
-                    path: to.to_owned(),
-                });
-            }
-            (BackupKind::Increment, false) => {
-                return Err(BackupError::NotABackup {
-                    path: to.to_owned(),
-                });
-            }
-            (BackupKind::Full, false) => {
-                // As a whole, before its parts: it may be encrypted with a key of its own.
-                let create = self.vfs().create_directory(to);
-                create.map_err(|source| StorageError::io(to, "creation", source))?;
-            }
-            (BackupKind::Increment, true) => {}
-        }
+        let target = BackupTarget::take(&**self.vfs(), to, kind, self.directory())?;
         let mut report = SetBackupReport::default();
         let mut done = Vec::new();
         loop {
@@ -95,6 +71,7 @@ impl DatabaseSet {
                 let step = |at, of| progress(part, at, of);
                 report.add(back_up_environment(self.catalog(), &catalog_to, &step)?);
                 report.databases = done.len() as u64;
+                target.complete()?;
                 return Ok(report);
             };
             drop(changing);
@@ -149,7 +126,8 @@ pub fn restore_set(
     progress: SetProgress<'_>,
 ) -> Result<SetBackupReport, BackupError> {
     let io = |source| StorageError::io(to, "creation", source);
-    prepare_target(&**vfs, to).map_err(io)??;
+    check_source(&**vfs, from)?;
+    let target = RestoreTarget::take(&**vfs, from, to)?;
     let (catalog_from, preview) = (from.join(CATALOG_DIRECTORY), to.join(PREVIEW_DIRECTORY));
     let quiet = |_, _| {};
     restore(&**vfs, &catalog_from, &preview, point, &quiet)?;
@@ -174,41 +152,6 @@ pub fn restore_set(
     vfs.remove_directory(&preview).map_err(io)?;
     let catalog_to = to.join(CATALOG_DIRECTORY);
     report.transactions += restore(&**vfs, &catalog_from, &catalog_to, point, &quiet)?.transactions;
-    vfs.remove_file(&to.join(MARKER_NAME)).map_err(io)?;
-    vfs.sync_directory(to).map_err(io)?;
+    target.complete()?;
     Ok(report)
-}
-
-/// Makes the directory, or empties one in which a restore was interrupted, and marks it as such.
-fn prepare_target(vfs: &dyn Vfs, to: &Path) -> std::io::Result<Result<(), BackupError>> {
-    let marker = to.join(MARKER_NAME);
-    vfs.create_directory(to)?;
-    if vfs.exists(&marker)? {
-        for name in [DATABASES_DIRECTORY, CATALOG_DIRECTORY, PREVIEW_DIRECTORY] {
-            let left_over = to.join(name);
-            if vfs.exists(&left_over)? {
-                vfs.remove_directory(&left_over)?;
-            }
-        }
-        vfs.sync_directory(to)?;
-        return Ok(Ok(()));
-    }
-    if !vfs.list(to)?.is_empty() {
-        return Ok(Err(BackupError::TargetExists {
-            path: to.to_owned(),
-        }));
-    }
-    let options = OpenOptions {
-        mode: OpenMode::CreateNew,
-        direct: false,
-    };
-    vfs.open(&marker, options)?;
-    vfs.sync_directory(to)?;
-    Ok(Ok(()))
-}
-
-/// Whether a restore into `directory` was interrupted.
-pub(crate) fn is_half_restored(vfs: &dyn Vfs, directory: &Path) -> bool {
-    vfs.exists(&directory.join(MARKER_NAME))
-        .is_ok_and(|exists| exists)
 }

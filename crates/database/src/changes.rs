@@ -342,6 +342,19 @@ impl Hub {
         self.moved.notify_all();
     }
 
+    /// Whether somebody listens, or wants documents described.
+    pub(crate) fn is_followed(&self) -> bool {
+        let listeners = self
+            .listeners
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        let of_indexes = self.index_listeners.read();
+        let of_indexes = of_indexes.unwrap_or_else(PoisonError::into_inner);
+        !listeners.is_empty()
+            || !of_indexes.is_empty()
+            || self.describers.load(Ordering::Relaxed) > 0
+    }
+
     pub(crate) fn count_reads(&self, count: u64) {
         self.reads.fetch_add(count, Ordering::Relaxed);
     }

@@ -270,7 +270,8 @@ impl Database {
     }
 
     /// The present moment by the clock of the database.
-    pub(crate) fn now(&self) -> UnixTicks {
+    #[must_use]
+    pub fn now(&self) -> UnixTicks {
         self.core.now()
     }
 

@@ -15,6 +15,7 @@ mod administration;
 mod adoption;
 mod attachment;
 mod backup;
+mod backup_places;
 mod chain;
 mod changes;
 mod command;
@@ -38,9 +39,11 @@ mod patch;
 mod prepared;
 mod query;
 mod record;
+mod rest;
 mod revisions;
 mod series_policies;
 mod set;
+mod slot;
 mod snapshot;
 mod source;
 mod store;
@@ -84,6 +87,7 @@ pub use jackdaw_script::bound_memory as bound_script_memory;
 pub use jackdaw_script::sorter::{Sorter, SorterError};
 pub use jackdaw_storage::{
     BackupError, MeterReport, NamedSnapshot, SnapshotError, Statistics as StorageStatistics,
+    StorageError,
 };
 pub use marks::UnknownDirectory;
 pub use names::{COLLECTION_BYTES_MAX, DATABASE_NAME_BYTES_MAX, EMPTY_COLLECTION, ID_BYTES_MAX};
@@ -93,9 +97,11 @@ pub use patch::{
 };
 pub use prepared::Prepared;
 pub use query::{QueryRequest, QueryResult};
+pub use rest::{NextWake, RestRules};
 pub use revisions::{RevisionsConfiguration, RevisionsRule};
 pub use series_policies::{SeriesPolicies, SeriesPolicy, SeriesRules};
-pub use set::{DatabaseEntry, DatabaseSet};
+pub use set::{BACKUPS_DIRECTORY, DatabaseEntry, DatabaseSet};
+pub use slot::Wake;
 pub use snapshot::{
     CollectionInfo, CollectionSizes, DocumentRow, Held, PrefixQuery, SeriesEntry, SeriesInfo,
     Snapshot,

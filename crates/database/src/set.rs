@@ -1,7 +1,7 @@
 //! The databases of a data directory: a catalog of names, and a directory for each database.
 //!
 //! `catalog/` is an environment that knows names, numbers and records; `databases/<number>/` holds
-//! one database. Databases are opened when they are first asked for.
+//! one database. Databases are opened when they are first asked for, and closed at rest (`rest`).
 //!
 //! Invariants:
 //! - A database exists when the catalog says so. A directory that it does not name is left alone,
@@ -21,15 +21,19 @@ use jackdaw_storage::{
     BackupError, Environment, OpenError as StorageOpenError, Options, WriteTransaction,
 };
 
-use crate::backup::is_half_restored;
+use crate::backup_places::is_half_restored;
 use crate::database::{DOCUMENTS_DIRECTORY, Database, DatabaseOptions};
 use crate::directory::Directory;
 use crate::error::{OpenError, ReadError, SetError, WriteError};
 use crate::marks::{self, UnknownDirectory};
 use crate::names::check_database;
+use crate::rest::RestRules;
+use crate::slot::{Found, Slot, Wake};
 
 pub(crate) const CATALOG_DIRECTORY: &str = "catalog";
 pub(crate) const DATABASES_DIRECTORY: &str = "databases";
+/// The only directory inside of a data directory that backups may be made in.
+pub const BACKUPS_DIRECTORY: &str = "backups";
 /// Lower-cased name to entry.
 const ENTRIES: &str = "databases";
 /// Numbers of the set as a whole.
@@ -52,17 +56,17 @@ pub struct DatabaseEntry {
     pub record: String,
 }
 
-enum Slot {
-    Closed,
-    Open(Arc<Database>),
-    Deleted,
-}
-
-struct Known {
+pub(crate) struct Known {
     number: u64,
     name: String,
     entry: Mutex<DatabaseEntry>,
-    slot: Mutex<Slot>,
+    pub(crate) slot: Slot,
+}
+
+impl Known {
+    pub(crate) fn entry(&self) -> DatabaseEntry {
+        lock(&self.entry).clone()
+    }
 }
 
 /// All databases of a data directory.
@@ -74,6 +78,8 @@ pub struct DatabaseSet {
     known: RwLock<BTreeMap<String, Arc<Known>>>,
     /// Held while the catalog changes.
     changing: Mutex<()>,
+    /// Requests come: see [`DatabaseSet::begin_serving`].
+    rest_rules: Mutex<Option<RestRules>>,
 }
 
 impl DatabaseSet {
@@ -133,6 +139,7 @@ impl DatabaseSet {
             catalog,
             known: RwLock::new(known),
             changing: Mutex::new(()),
+            rest_rules: Mutex::default(),
         };
         set.complete_unfinished()?;
         Ok(set)
@@ -160,6 +167,13 @@ impl DatabaseSet {
             .map_err(|error| OpenError::io("listing", &path, error))
     }
 
+    /// The data directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The file system of the data directory.
     pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
         &self.vfs
     }
@@ -183,6 +197,16 @@ impl DatabaseSet {
         numbered.collect()
     }
 
+    /// Says that requests come from now on: what works on a closed database for long opens it, so
+    /// that requests need not wait for its end, and opening one keeps to the rules.
+    pub fn begin_serving(&self, rules: RestRules) {
+        *lock(&self.rest_rules) = Some(rules);
+    }
+
+    pub(crate) fn rest_rules(&self) -> Option<RestRules> {
+        lock(&self.rest_rules).clone()
+    }
+
     /// Runs `work` on the documents of a database, which are opened for it when the database is not
     /// open; `None` when it was deleted.
     pub(crate) fn with_documents<T>(
@@ -190,21 +214,21 @@ impl DatabaseSet {
         number: u64,
         work: impl FnOnce(&Environment) -> Result<T, BackupError>,
     ) -> Result<Option<T>, BackupError> {
-        let found = {
-            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-            known.values().find(|known| known.number == number).cloned()
+        let mut all = self.all_known().into_iter();
+        let Some(known) = all.find(|known| known.number == number) else {
+            return Ok(None);
         };
-        let Some(known) = found else { return Ok(None) };
-        // Locked to the end when it is closed, so that nobody opens the same files meanwhile.
-        let slot = lock(&known.slot);
-        match &*slot {
-            Slot::Deleted => Ok(None),
-            Slot::Open(database) => {
-                let database = Arc::clone(database);
-                drop(slot);
-                work(database.documents()).map(Some)
-            }
-            Slot::Closed => {
+        // One that cannot be opened as a whole may have sound documents.
+        if self.rest_rules().is_some()
+            && let Ok(Some(database)) = self.open_known(&known)
+        {
+            return work(database.documents()).map(Some);
+        }
+        match known.slot.get() {
+            Found::Deleted => Ok(None),
+            Found::Open(database) => work(database.documents()).map(Some),
+            // Held to the end, so that nobody opens the same files meanwhile.
+            Found::Closed(_turn) => {
                 let options = Options {
                     background_flush: false,
                     create: false,
@@ -217,6 +241,12 @@ impl DatabaseSet {
         }
     }
 
+    /// All databases, in the order of their lower case.
+    pub(crate) fn all_known(&self) -> Vec<Arc<Known>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.values().cloned().collect()
+    }
+
     /// Names of all databases, in the order of their lower case.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
@@ -227,43 +257,57 @@ impl DatabaseSet {
     /// What the catalog knows of the database called `name`, in any letter case.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<DatabaseEntry> {
-        self.find(name).map(|known| lock(&known.entry).clone())
+        self.find(name).map(|known| known.entry())
     }
 
     /// The database called `name`, in any letter case, opened if it is not open; `None` when there
-    /// is none.
+    /// is none. Waits while it is being opened or closed.
     ///
     /// # Errors
     /// See [`OpenError`].
     pub fn get(&self, name: &str) -> Result<Option<Arc<Database>>, OpenError> {
         match self.find(name) {
-            Some(known) => self.open_known(&known),
+            Some(known) => {
+                self.touch(&known);
+                self.open_known(&known)
+            }
             None => Ok(None),
         }
     }
 
-    /// The database called `name` if it is open already.
+    /// The database called `name` if it is open already. Does not wait.
     #[must_use]
     pub fn get_open(&self, name: &str) -> Option<Arc<Database>> {
-        match &*lock(&self.find(name)?.slot) {
-            Slot::Open(database) => Some(Arc::clone(database)),
-            Slot::Closed | Slot::Deleted => None,
-        }
+        let known = self.find(name)?;
+        let database = known.slot.peek()?;
+        self.touch(&known);
+        Some(database)
     }
 
-    fn find(&self, name: &str) -> Option<Arc<Known>> {
+    /// [`DatabaseSet::get_open`] that does not count as use: for work that no request asked for.
+    #[must_use]
+    pub fn peek_open(&self, name: &str) -> Option<Arc<Database>> {
+        self.find(name)?.slot.peek()
+    }
+
+    fn touch(&self, known: &Known) {
+        // Zero stands for never.
+        known.slot.touch(self.vfs.monotonic_nanos().max(1));
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Known>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.get(&name.to_ascii_lowercase()).cloned()
     }
 
-    fn open_known(&self, known: &Known) -> Result<Option<Arc<Database>>, OpenError> {
-        let mut slot = lock(&known.slot);
-        match &*slot {
-            Slot::Deleted => Ok(None),
-            Slot::Open(database) => Ok(Some(Arc::clone(database))),
-            Slot::Closed => {
+    pub(crate) fn open_known(&self, known: &Known) -> Result<Option<Arc<Database>>, OpenError> {
+        match known.slot.get() {
+            Found::Deleted => Ok(None),
+            Found::Open(database) => Ok(Some(database)),
+            Found::Closed(turn) => {
+                self.make_room();
                 let database = Arc::new(self.open_existing(known.number, &known.name)?);
-                *slot = Slot::Open(Arc::clone(&database));
+                turn.open(Arc::clone(&database));
                 Ok(Some(database))
             }
         }
@@ -304,6 +348,7 @@ impl DatabaseSet {
         if let Some(known) = self.find(name) {
             return Err(SetError::Exists(known.name.clone()));
         }
+        self.make_room();
         let (number, directory) = self.free_number()?;
         let io = |error| OpenError::io("creation", &directory, error);
         marks::begin_creation(&*self.vfs, &directory).map_err(io)?;
@@ -345,13 +390,13 @@ impl DatabaseSet {
         };
         let stored = entry.clone();
         entry.index = self.run(move |catalog| store_entry(catalog, number, stored))?;
-        let slot = database.map_or(Slot::Closed, |database| Slot::Open(Arc::clone(database)));
         let known = Known {
             number,
             name: name.to_owned(),
             entry: Mutex::new(entry),
-            slot: Mutex::new(slot),
+            slot: Slot::new(database.cloned()),
         };
+        self.touch(&known);
         let mut all = self.known.write().unwrap_or_else(PoisonError::into_inner);
         all.insert(name.to_ascii_lowercase(), Arc::new(known));
         Ok(())
@@ -380,6 +425,8 @@ impl DatabaseSet {
         entry.index = self.run(move |catalog| store_entry(catalog, number, stored))?;
         let index = entry.index;
         *lock(&known.entry) = entry;
+        // What is due may be another matter now.
+        known.slot.set_wake(Wake::Unknown);
         Ok(Ok(index))
     }
 
@@ -438,10 +485,9 @@ impl DatabaseSet {
             let mut all = self.known.write().unwrap_or_else(PoisonError::into_inner);
             all.remove(&folded);
         }
-        let slot = std::mem::replace(&mut *lock(&known.slot), Slot::Deleted);
-        match slot {
-            Slot::Open(database) => database.delete_on_close(),
-            Slot::Closed | Slot::Deleted => {
+        match known.slot.delete() {
+            Some(database) => database.delete_on_close(),
+            None => {
                 let path = self.database_directory(known.number);
                 Directory::new(Arc::clone(&self.vfs), path).delete_on_close();
             }
@@ -537,7 +583,7 @@ fn load(catalog: &Environment) -> Result<BTreeMap<String, Arc<Known>>, OpenError
         let known = Known {
             number,
             name: entry.name.clone(),
-            slot: Mutex::new(Slot::Closed),
+            slot: Slot::new(None),
             entry: Mutex::new(entry),
         };
         all.insert(known.name.to_ascii_lowercase(), Arc::new(known));

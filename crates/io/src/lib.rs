@@ -36,5 +36,6 @@ pub use real::{Fallbacks, RealVfs};
 pub use spill::{SpillFile, SpilledMemory};
 pub use thread::{SpawnError, ThreadLimit, spawn, spawn_scoped};
 pub use vfs::{
-    DirectoryEntry, Durability, FileLock, GiveUp, Mapping, OpenMode, OpenOptions, Vfs, VfsFile,
+    DirectoryEntry, Durability, FileLock, GiveUp, Mapping, NameKind, OpenMode, OpenOptions, Vfs,
+    VfsFile, absolute_path,
 };

@@ -12,7 +12,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::spill::SpillFile;
@@ -58,6 +58,42 @@ pub struct DirectoryEntry {
     pub len_bytes: u64,
 }
 
+/// What a name stands for; symbolic links are not followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameKind {
+    /// Nothing.
+    Missing,
+    /// An ordinary file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A device, a pipe, a socket.
+    Other,
+}
+
+/// The path from the root on, without `.` and `..`. Symbolic links are not looked at.
+///
+/// # Errors
+/// The current directory cannot be found.
+pub fn absolute_path(path: &Path) -> io::Result<PathBuf> {
+    let path = match path.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => path,
+    };
+    let mut whole = PathBuf::new();
+    for component in std::path::absolute(path)?.components() {
+        match component {
+            Component::ParentDir => {
+                whole.pop();
+            }
+            other => whole.push(other),
+        }
+    }
+    Ok(whole)
+}
+
 /// A file system, a clock and a source of entropy.
 pub trait Vfs: Send + Sync + 'static {
     /// Opens or creates a file.
@@ -79,6 +115,32 @@ pub trait Vfs: Send + Sync + 'static {
     fn list(&self, path: &Path) -> io::Result<Vec<DirectoryEntry>>;
     /// Whether a file or directory of that name exists.
     fn exists(&self, path: &Path) -> io::Result<bool>;
+    /// What a name stands for.
+    ///
+    /// # Errors
+    /// A parent is no directory, or may not be looked into.
+    fn kind(&self, path: &Path) -> io::Result<NameKind> {
+        // Where there are neither links nor devices.
+        if !self.exists(path)? {
+            return Ok(NameKind::Missing);
+        }
+        match self.list(path) {
+            Ok(_) => Ok(NameKind::Directory),
+            Err(_) => Ok(NameKind::File),
+        }
+    }
+    /// The path from the root on, with symbolic links followed as far as it exists.
+    ///
+    /// # Errors
+    /// The machine refused.
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        absolute_path(path)
+    }
+    /// [`Vfs::create_directory`] for what may be moved away later: where files are encrypted, with
+    /// a data key that is kept in it.
+    fn create_portable_directory(&self, path: &Path) -> io::Result<()> {
+        self.create_directory(path)
+    }
     /// Renames a file, replacing the target. Durable after [`Vfs::sync_directory`].
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file. Durable after [`Vfs::sync_directory`].

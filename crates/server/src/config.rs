@@ -3,6 +3,7 @@
 //! Filled in by `cli` or a test and handed to `Server::start`; never changed afterwards.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::auth::SecurityDirectory;
@@ -27,6 +28,14 @@ const MEMORY_OF_CONNECTION: u64 = 128 << 10;
 const CONNECTIONS_MIN: usize = 256;
 /// One address may take this part of the connections.
 const ADDRESS_PART_OF_CONNECTIONS: usize = 8;
+
+/// Open databases at which others are closed, unless said otherwise: each reserves address space.
+const OPEN_DATABASES_LIMIT: usize = 2_000;
+/// Memory for which there is one open database beyond those that stay open: it takes about a MiB
+/// after it was written, and all of them shall leave most of the memory to others.
+const MEMORY_OF_OPEN_DATABASE: u64 = 16 << 20;
+/// Memory for which there is one that stays open.
+const MEMORY_OF_RESTING_DATABASE: u64 = 4 << 20;
 
 /// Largest head of a request unless told otherwise.
 const HEAD_BYTES_MAX: usize = 64 << 10;
@@ -115,6 +124,16 @@ pub struct ServerConfig {
     pub live_period: Duration,
     /// Bytes of data files that are read again each second to find rot; 0 reads none.
     pub scrub_bytes_per_second: u64,
+    /// Time without a request after which a database that nothing uses is closed until the next
+    /// one; `None`: never.
+    pub idle_close: Option<Duration>,
+    /// Open databases beyond which those unused longest are closed sooner, after ten seconds.
+    pub open_databases_max: usize,
+    /// Open databases at which opening another one first closes one that nothing uses.
+    pub open_databases_limit: usize,
+    /// Directories of the server's machine below which backups may be made; the first is that of
+    /// relative names. None: no backups over HTTP.
+    pub backup_directories: Vec<PathBuf>,
     /// The databases are in memory: there is nothing to back up or to read again.
     pub is_in_memory: bool,
     /// Gives back memory that the allocator keeps for the calling thread. Called by the threads
@@ -158,6 +177,10 @@ impl Default for ServerConfig {
             heartbeat: Duration::from_secs(15),
             live_period: Duration::from_secs(1),
             scrub_bytes_per_second: 4 << 20,
+            idle_close: Some(Duration::from_secs(15 * 60)),
+            open_databases_max: 128,
+            open_databases_limit: OPEN_DATABASES_LIMIT,
+            backup_directories: Vec::new(),
             is_in_memory: false,
             give_back_memory: None,
             log: None,
@@ -176,6 +199,11 @@ impl ServerConfig {
         self.head_bytes_max = head.max(HEAD_BYTES_MIN).min(self.head_bytes_max);
         let count = usize::try_from(memory_bytes / MEMORY_OF_CONNECTION).unwrap_or(usize::MAX);
         self.connections_max = count.max(CONNECTIONS_MIN).min(self.connections_max);
+        let part = |of: u64| usize::try_from(memory_bytes / of).unwrap_or(usize::MAX);
+        let open_max = part(MEMORY_OF_RESTING_DATABASE).max(1);
+        self.open_databases_max = open_max.min(self.open_databases_max);
+        let open_limit = part(MEMORY_OF_OPEN_DATABASE).min(self.open_databases_limit);
+        self.open_databases_limit = open_limit.max(self.open_databases_max);
         let of_address = self.connections_max / ADDRESS_PART_OF_CONNECTIONS;
         self.connections_of_address_max = of_address.min(self.connections_of_address_max);
         self

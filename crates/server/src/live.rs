@@ -49,7 +49,7 @@ impl Live {
         let mut seen = HashMap::new();
         for name in shared.databases.names() {
             // Measuring opens no database: one that nobody uses has no rates.
-            let Some(database) = shared.databases.get_open(&name) else {
+            let Some(database) = shared.databases.peek_open(&name) else {
                 databases.push(json!({ "Name": name, "IsOpen": false }));
                 continue;
             };

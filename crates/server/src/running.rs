@@ -96,6 +96,7 @@ impl Server {
         let (listener, address) = bind(&runtime, listen)?;
         let (tcp_listener, tcp_address) = bind(&runtime, tcp_listen)?;
         let (stop, stopping) = watch::channel(false);
+        databases.begin_serving(crate::maintenance::rest_rules(&config));
         let shared = Arc::new(Shared::new(
             config,
             address,

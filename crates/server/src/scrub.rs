@@ -50,7 +50,7 @@ fn step(shared: &Shared, bytes_max: u64, passes: &mut Passes) {
     passes.retain(|name, _| names.contains(name));
     let due = names.into_iter().find_map(|name| {
         let is_resting = passes.get(&name).is_some_and(|end| end.elapsed() < REST);
-        let open = || shared.databases.get_open(&name);
+        let open = || shared.databases.peek_open(&name);
         (!is_resting).then(open).flatten()
     });
     let Some(database) = due else { return };

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use jackdaw_database::DatabaseSet;
@@ -63,6 +63,8 @@ pub(crate) struct Shared {
     /// Beats every `heartbeat` for all who keep a quiet connection alive: one timer for everybody.
     pub(crate) pulse: Staggered<u64>,
     pub(crate) operations: Operations,
+    /// Held while a backup is made: one at a time.
+    pub(crate) backing_up: Mutex<()>,
     /// Which requests are logged.
     pub(crate) traffic: Traffic,
     pub(crate) desk: Arc<Desk>,
@@ -120,6 +122,7 @@ impl Shared {
             writes_in_place: WritesInPlace::default(),
             pulse: Staggered::new(0),
             operations: Operations::default(),
+            backing_up: Mutex::default(),
             traffic: Traffic::default(),
             desk: Arc::default(),
             server_id: random_uuid(),

@@ -19,6 +19,7 @@ fn start(is_in_memory: bool) -> (Arc<dyn Vfs>, Running, Connection) {
     let set = DatabaseSet::open(Arc::clone(&vfs), Path::new("/data"), options).unwrap();
     let mut config = support::config();
     config.is_in_memory = is_in_memory;
+    config.backup_directories = vec!["/backups".into()];
     let running = Server::start(config, Arc::new(set)).unwrap();
     let mut connection = Connection::open(running.address());
     let created = connection.put("/admin/databases?name=db1", r#"{"DatabaseName":"db1"}"#);
@@ -37,21 +38,21 @@ fn put(connection: &mut Connection, id: &str) {
 fn a_running_server_is_backed_up() {
     let (vfs, running, mut connection) = start(false);
     let mut back_up = |query: &str| connection.post(&format!("/jackdaw/backup?{query}"), "");
-    let made = back_up("to=/backup");
+    let made = back_up("to=/backups/one");
     assert_eq!((made.status, &made.json()["Databases"]), (200, &1.into()));
     assert!(made.json()["Bytes"].as_u64().unwrap() > 8192);
-    let refused = back_up("to=/backup");
+    let refused = back_up("to=/backups/one");
     assert_eq!(refused.status, 400, "{}", refused.text());
     assert!(refused.text().contains("exists"), "{}", refused.text());
-    for query in ["to=backup", "", "to=/other&increment=true"] {
+    for query in ["to=../one", "", "to=/backups/other&increment=true"] {
         let refused = back_up(query);
         assert!(refused.status >= 400, "{query}: {}", refused.text());
     }
     put(&mut connection, "users/2");
-    let more = connection.post("/jackdaw/backup?to=/backup&increment=true", "");
+    let more = connection.post("/jackdaw/backup?to=/backups/one&increment=true", "");
     assert_eq!(more.status, 200, "{}", more.text());
     assert!(more.json()["Transactions"].as_u64().unwrap() > 0);
-    let complete = Path::new("/backup/catalog/backup");
+    let complete = Path::new("/backups/one/catalog/backup");
     assert!(vfs.exists(complete).unwrap(), "the catalog comes last");
     running.stop();
 }
@@ -59,7 +60,7 @@ fn a_running_server_is_backed_up() {
 #[test]
 fn databases_in_memory_are_not_backed_up() {
     let (_, running, mut connection) = start(true);
-    let refused = connection.post("/jackdaw/backup?to=/backup", "");
+    let refused = connection.post("/jackdaw/backup?to=/backups/one", "");
     assert!(refused.status >= 400, "{}", refused.status);
     assert!(refused.text().contains("export"), "{}", refused.text());
     running.stop();

@@ -31,6 +31,14 @@ pub fn open_files(id: u32) -> Result<usize> {
     Ok(std::fs::read_dir(format!("/proc/{id}/fd"))?.count())
 }
 
+/// Threads of a process.
+///
+/// # Errors
+/// As [`resident_bytes`].
+pub fn threads(id: u32) -> Result<usize> {
+    Ok(std::fs::read_dir(format!("/proc/{id}/task"))?.count())
+}
+
 /// Processor time of a process in seconds.
 ///
 /// # Errors

@@ -22,8 +22,8 @@ pub(crate) struct BackupArguments {
     /// The data directory; no server may have it open.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA)]
     data: PathBuf,
-    /// Let this server back up all its databases while they are used, into a directory of its
-    /// machine.
+    /// Let this server back up all its databases while they are used, into a directory below one
+    /// of those that it was started with for backups (`serve --backups`).
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     url: Option<String>,
     #[command(flatten)]
@@ -31,7 +31,8 @@ pub(crate) struct BackupArguments {
     /// Add what was written since to the backup that is there, instead of making one.
     #[arg(long)]
     increment: bool,
-    /// Directory of the backup; missing or empty, unless it is an increment.
+    /// Directory of the backup; missing or empty, unless it is an increment. With --url a name
+    /// such as `monday` is below the server's first directory for backups.
     to: PathBuf,
 }
 
@@ -95,20 +96,19 @@ fn back_up_server(
     arguments: &BackupArguments,
     started: Instant,
 ) -> anyhow::Result<()> {
-    let to = std::path::absolute(&arguments.to)
-        .with_context(|| format!("{} is no path", arguments.to.display()))?;
+    let to = &arguments.to;
     let to = to
         .to_str()
         .with_context(|| format!("{} is not UTF-8", to.display()))?;
-    let (databases, written) = server
+    let made = server
         .client()?
         .back_up(to, arguments.increment)
         .context("the backup was not made")?;
     say!(
-        "{to}: {}, {} written and verified in {}. Indexes are left out; a restore builds them \
-         again.",
-        counted(databases, "database"),
-        bytes(written),
+        "{}: {}, {} written and verified in {}. Indexes are left out; a restore builds them again.",
+        made.directory,
+        counted(made.databases, "database"),
+        bytes(made.bytes),
         duration(started.elapsed())
     );
     Ok(())

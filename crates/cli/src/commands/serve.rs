@@ -3,10 +3,11 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
-use jackdaw_database::{DatabaseOptions, DatabaseSet, NodeTag};
-use jackdaw_io::{Durability, MemoryVfs, Vfs};
+use jackdaw_database::{BACKUPS_DIRECTORY, DatabaseOptions, DatabaseSet, NodeTag};
+use jackdaw_io::{Durability, MemoryVfs, Vfs, absolute_path};
 use jackdaw_redis::{EvictionPolicy, RedisConfig, RedisServer, parse_bytes};
 use jackdaw_server::{
     DEFAULT_LISTEN, LogControl, Running, SecurityDirectory, Server, ServerConfig,
@@ -46,6 +47,10 @@ pub(crate) struct ServeArguments {
     /// Listen on this address without encryption, and let everybody who reaches it do everything.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "listen")]
     insecure_i_know: Option<SocketAddr>,
+    /// A directory below which clients may have backups made; may be given several times. Default:
+    /// `backups` in the data directory.
+    #[arg(long = "backups", value_name = "DIR", conflicts_with = "in_memory")]
+    backups: Vec<PathBuf>,
     /// Keep databases in memory only: nothing is read from the disk or written to it, and all is
     /// gone when the server ends.
     #[arg(long, conflicts_with = "data")]
@@ -54,6 +59,10 @@ pub(crate) struct ServeArguments {
     /// that are made here end with it.
     #[arg(long, value_name = "TAG", default_value_t = NodeTag::FIRST)]
     node_tag: NodeTag,
+    /// Minutes without a request after which a database that nothing uses is closed until the next
+    /// one; 0 for never.
+    #[arg(long, value_name = "MINUTES", default_value_t = 15)]
+    idle_close: u32,
     /// Mebibytes of data files to read again each second to find rot; 0 for none.
     #[arg(long, value_name = "MIB", default_value_t = 4)]
     scrub: u32,
@@ -208,6 +217,11 @@ fn config(arguments: &ServeArguments) -> anyhow::Result<ServerConfig> {
     config.tcp_listen = arguments.listen_tcp;
     config.scrub_bytes_per_second = u64::from(arguments.scrub) << 20;
     config.is_in_memory = arguments.in_memory;
+    let idle_close = Duration::from_secs(u64::from(arguments.idle_close) * 60);
+    config.idle_close = Some(idle_close).filter(|idle| !idle.is_zero() && !arguments.in_memory);
+    if !arguments.in_memory {
+        config.backup_directories = backup_directories(arguments)?;
+    }
     config.give_back_memory = Some(jackdaw_io::allocator::give_back);
     if let Some(listen) = arguments.insecure_i_know {
         eprintln!(
@@ -228,6 +242,24 @@ fn config(arguments: &ServeArguments) -> anyhow::Result<ServerConfig> {
     config.listen = arguments.listen.or(set_up).unwrap_or(DEFAULT_LISTEN);
     config.security = security;
     Ok(config)
+}
+
+/// Where clients may have backups made.
+fn backup_directories(arguments: &ServeArguments) -> anyhow::Result<Vec<PathBuf>> {
+    if arguments.backups.is_empty() {
+        let data = absolute_path(&arguments.data)
+            .with_context(|| format!("cannot find {}", arguments.data.display()))?;
+        return Ok(vec![data.join(BACKUPS_DIRECTORY)]);
+    }
+    let whole = |path: &PathBuf| {
+        anyhow::ensure!(
+            !path.exists() || path.is_dir(),
+            "--backups {} is no directory: name one, or a place where one can be made",
+            path.display()
+        );
+        absolute_path(path).with_context(|| format!("cannot find {}", path.display()))
+    };
+    arguments.backups.iter().map(whole).collect()
 }
 
 /// Starts a server for the databases.

@@ -23,7 +23,7 @@ use jackdaw_storage::{Environment, Options, WriteTransaction};
 
 use super::automatic::AutoDefinition;
 use super::definition::IndexDefinition;
-use super::index::{Index, IndexInfo};
+use super::index::{Index, IndexInfo, IndexStatus};
 use super::statics::{REPLACEMENT_PREFIX, SourceType};
 use super::worker::Worker;
 use crate::changes::Target;
@@ -409,6 +409,16 @@ impl IndexSet {
         for index in self.all() {
             index.environment.release_resident();
         }
+    }
+
+    /// Whether no index has anything to do, or is paused until the database is closed.
+    pub(crate) fn are_at_rest(&self, target: Target) -> bool {
+        !self.is_paused()
+            && self.all().iter().all(|index| match index.status() {
+                IndexStatus::Paused => false,
+                IndexStatus::Disabled => true,
+                IndexStatus::Running => !index.is_replacement() && index.is_caught_up(target),
+            })
     }
 
     /// Waits until every index has taken in changes up to `target`; whether all have.

@@ -21,7 +21,7 @@ mod volume;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak};
 
 use self::file::{Buffers, EncryptedFile, FileState, Start, read_header, write_header};
@@ -29,7 +29,9 @@ use self::mapping::DecryptedMemory;
 use self::sectors::{DataKey, SectorCipher};
 use self::volume::refused;
 use crate::error::with_path;
-use crate::vfs::{DirectoryEntry, FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
+use crate::vfs::{
+    DirectoryEntry, FileLock, NameKind, OpenMode, OpenOptions, Vfs, VfsFile, absolute_path,
+};
 
 pub use self::file::is_encrypted_file;
 pub use self::key::{EncryptionKey, KeyError};
@@ -87,7 +89,7 @@ impl EncryptedVfs {
 
     /// The cipher of the innermost encrypted directory that holds `path`, or is it.
     fn volume(&self, path: &Path) -> io::Result<Option<Arc<SectorCipher>>> {
-        let path = absolute(path)?;
+        let path = absolute_path(path)?;
         if let Some(known) = self.known_volume(&path) {
             return Ok(Some(known));
         }
@@ -143,7 +145,7 @@ impl EncryptedVfs {
 
     /// What handles of the file at `path` that begins at `tweak` share.
     fn state_of(&self, path: &Path, tweak: u128) -> io::Result<Arc<FileState>> {
-        let place = (absolute(path)?, tweak);
+        let place = (absolute_path(path)?, tweak);
         let mut files = self.lock_files();
         if let Some(state) = files.get(&place).and_then(Weak::upgrade) {
             return Ok(state);
@@ -198,24 +200,6 @@ impl EncryptedVfs {
     }
 }
 
-/// The path from the root on, without `.` and `..`.
-fn absolute(path: &Path) -> io::Result<PathBuf> {
-    let path = match path.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => path,
-    };
-    let mut whole = PathBuf::new();
-    for component in std::path::absolute(path)?.components() {
-        match component {
-            Component::ParentDir => {
-                whole.pop();
-            }
-            other => whole.push(other),
-        }
-    }
-    Ok(whole)
-}
-
 fn not_encrypted(directory: &Path) -> io::Error {
     refused(KeyError::NotEncrypted {
         path: directory.to_owned(),
@@ -247,7 +231,7 @@ impl Vfs for EncryptedVfs {
 
     /// Also makes the directory the top of an encrypted one if it is not below one.
     fn create_directory(&self, path: &Path) -> io::Result<()> {
-        let top = absolute(path)?;
+        let top = absolute_path(path)?;
         // What is known of a directory may have been removed beside this process.
         if volume::open(&*self.inner, path, &self.key)?.is_none() {
             self.forget_volumes(&top);
@@ -262,6 +246,27 @@ impl Vfs for EncryptedVfs {
             self.add_volume(&top, &data_key);
         }
         Ok(())
+    }
+
+    fn create_portable_directory(&self, path: &Path) -> io::Result<()> {
+        self.check_key_is_current()?;
+        self.inner.create_directory(path)?;
+        let data_key = match volume::open(&*self.inner, path, &self.key)? {
+            Some(data_key) => data_key,
+            None => volume::create(&*self.inner, path, &self.key)?,
+        };
+        let top = absolute_path(path)?;
+        self.forget_volumes(&top);
+        self.add_volume(&top, &data_key);
+        Ok(())
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<NameKind> {
+        self.inner.kind(path)
+    }
+
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        self.inner.resolve(path)
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<DirectoryEntry>> {
@@ -284,7 +289,7 @@ impl Vfs for EncryptedVfs {
             return Err(with_path("rename", from, error));
         }
         self.inner.rename(from, to)?;
-        self.move_states(&absolute(from)?, &absolute(to)?);
+        self.move_states(&absolute_path(from)?, &absolute_path(to)?);
         Ok(())
     }
 
@@ -294,7 +299,7 @@ impl Vfs for EncryptedVfs {
 
     fn remove_directory(&self, path: &Path) -> io::Result<()> {
         self.inner.remove_directory(path)?;
-        self.forget_volumes(&absolute(path)?);
+        self.forget_volumes(&absolute_path(path)?);
         Ok(())
     }
 

@@ -206,6 +206,22 @@ fn plain_and_encrypted_directories_are_not_mixed_up() {
 }
 
 #[test]
+fn a_portable_directory_is_read_where_it_was_moved() {
+    let (below, vfs) = disk();
+    let path = Path::new("/d/backups/one");
+    vfs.create_portable_directory(path).unwrap();
+    vfs.create_portable_directory(path).unwrap();
+    let file = vfs.open(&path.join("f"), NEW).unwrap();
+    file.write_at(&[7; 512], 0, Durability::Data).unwrap();
+    drop(file);
+    below.rename(path, Path::new("/moved")).unwrap();
+    below.remove_directory(Path::new("/d")).unwrap();
+    let vfs = EncryptedVfs::new(below, key(1), LIMITS);
+    let file = vfs.open(Path::new("/moved/f"), CHANGE).unwrap();
+    assert_eq!(content(&*file), [7; 512]);
+}
+
+#[test]
 fn a_directory_that_was_removed_beside_us_gets_a_key_again() {
     let (below, vfs) = disk();
     below.remove_directory(Path::new("/d")).unwrap();
@@ -231,7 +247,7 @@ fn a_key_that_does_not_open_the_data_any_more_encrypts_nothing_new() {
 #[test]
 fn tops_are_found_from_relative_paths_and_not_beside() {
     let below = MemoryVfs::new();
-    let top = absolute(Path::new("")).unwrap();
+    let top = absolute_path(Path::new("")).unwrap();
     for directory in top.ancestors() {
         below.create_directory(directory).unwrap();
     }

@@ -21,7 +21,9 @@ use rustix::rand::GetRandomFlags;
 use super::file::{Fallbacks, RealFile};
 use crate::error::with_path;
 use crate::spill::SpillFile;
-use crate::vfs::{DirectoryEntry, FileLock, OpenMode, OpenOptions, Vfs, VfsFile};
+use crate::vfs::{
+    DirectoryEntry, FileLock, NameKind, OpenMode, OpenOptions, Vfs, VfsFile, absolute_path,
+};
 
 /// Permissions of new files: the owner alone. A database holds other people's data.
 const FILE_PERMISSIONS: u32 = 0o600;
@@ -169,6 +171,44 @@ impl Vfs for RealVfs {
     fn exists(&self, path: &Path) -> io::Result<bool> {
         path.try_exists()
             .map_err(|error| with_path("look up", path, error))
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<NameKind> {
+        let metadata = match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(NameKind::Missing),
+            looked_up => looked_up.map_err(|error| with_path("look up", path, error))?,
+        };
+        let file_type = metadata.file_type();
+        Ok(match () {
+            () if file_type.is_symlink() => NameKind::Link,
+            () if file_type.is_dir() => NameKind::Directory,
+            () if file_type.is_file() => NameKind::File,
+            () => NameKind::Other,
+        })
+    }
+
+    fn resolve(&self, path: &Path) -> io::Result<PathBuf> {
+        let whole = absolute_path(path)?;
+        for ancestor in whole.ancestors() {
+            let found = match fs::canonicalize(ancestor) {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                    ) =>
+                {
+                    continue;
+                }
+                found => found.map_err(|error| with_path("look up", ancestor, error))?,
+            };
+            let missing = whole.strip_prefix(ancestor).unwrap_or(Path::new(""));
+            // Joining nothing would add a slash.
+            return Ok(match missing.as_os_str().is_empty() {
+                true => found,
+                false => found.join(missing),
+            });
+        }
+        Ok(whole)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

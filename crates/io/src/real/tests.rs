@@ -9,7 +9,7 @@ use super::{Fallbacks, RealVfs};
 use crate::buffer::AlignedBuffer;
 use crate::error::os_error_code;
 use crate::test_directory::TestDirectory;
-use crate::vfs::{Durability, OpenMode, OpenOptions, Vfs, VfsFile};
+use crate::vfs::{Durability, NameKind, OpenMode, OpenOptions, Vfs, VfsFile};
 
 const BLOCK: usize = 4096;
 
@@ -324,4 +324,45 @@ fn clocks_advance_and_entropy_differs() {
     vfs.fill_random(&mut other);
     assert_ne!(one, other);
     assert!(one[300..].iter().any(|&byte| byte != 0));
+}
+
+#[test]
+fn names_are_known_without_following_links() {
+    let directory = TestDirectory::new();
+    let (vfs, top) = (RealVfs::new(), directory.path());
+    let at = |name: &str| top.join(name);
+    std::fs::write(at("file"), "").unwrap();
+    std::fs::create_dir(at("directory")).unwrap();
+    for (link, to) in [
+        ("to-file", "file"),
+        ("to-directory", "directory"),
+        ("to-nothing", "no"),
+    ] {
+        std::os::unix::fs::symlink(at(to), at(link)).unwrap();
+    }
+    for (name, kind) in [
+        ("file", NameKind::File),
+        ("directory", NameKind::Directory),
+        ("missing", NameKind::Missing),
+        ("missing/below", NameKind::Missing),
+        ("to-file", NameKind::Link),
+        ("to-directory", NameKind::Link),
+        ("to-nothing", NameKind::Link),
+    ] {
+        assert_eq!(vfs.kind(&at(name)).unwrap(), kind, "{name}");
+    }
+    assert_eq!(vfs.kind(Path::new("/dev/null")).unwrap(), NameKind::Other);
+    let below_file = vfs.kind(&at("file/below")).unwrap_err();
+    assert_eq!(below_file.kind(), ErrorKind::NotADirectory);
+    let top = top.canonicalize().unwrap();
+    for (name, whole) in [
+        ("directory", "directory"),
+        ("to-directory", "directory"),
+        ("to-directory/a/b", "directory/a/b"),
+        ("to-nothing", "to-nothing"),
+        ("file/below", "file/below"),
+        ("missing/../file", "file"),
+    ] {
+        assert_eq!(vfs.resolve(&at(name)).unwrap(), top.join(whole), "{name}");
+    }
 }

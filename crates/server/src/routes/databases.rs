@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use hyper::header::HeaderName;
-use jackdaw_database::Database;
+use jackdaw_database::{Database, DatabaseSet, OpenError};
 use jackdaw_document::Object;
 use serde_json::{Map, Value, json};
 
@@ -51,7 +51,8 @@ pub(super) fn list(call: &Call) -> Outcome {
 }
 
 fn described(call: &Call, name: &str) -> Result<Option<Value>, WireError> {
-    let Some(found) = find(call, name)? else {
+    // A list of all is no use of any.
+    let Some(found) = find_by(call, name, DatabaseSet::get_quietly)? else {
         return Ok(None);
     };
     let statistics = found.database.statistics();
@@ -160,13 +161,18 @@ impl Found {
 }
 
 fn find(call: &Call, name: &str) -> Result<Option<Found>, WireError> {
+    find_by(call, name, DatabaseSet::get)
+}
+
+/// How a database is opened.
+type Get = fn(&DatabaseSet, &str) -> Result<Option<Arc<Database>>, OpenError>;
+
+fn find_by(call: &Call, name: &str, get: Get) -> Result<Option<Found>, WireError> {
     let databases = &call.shared.databases;
     let Some(entry) = databases.entry(name) else {
         return Ok(None);
     };
-    let database = databases
-        .get(name)
-        .map_err(|error| failure::open(name, &error))?;
+    let database = get(databases, name).map_err(|error| failure::open(name, &error))?;
     let Some(database) = database else {
         return Ok(None);
     };
@@ -250,7 +256,7 @@ pub(super) fn delete(call: &Call) -> Outcome {
         if !StoredRecord::parse(&entry.record)?.is_deletable(&entry.name)? {
             continue;
         }
-        let open = databases.get_open(name);
+        let open = databases.peek_open(name);
         if databases
             .delete(name)
             .map_err(|error| failure::set(name, &error))?
@@ -347,7 +353,12 @@ pub(super) fn set_disabled(call: &Call, name: &str, is_disabled: bool) -> Result
         Ok(record.with_member(record::DISABLED, is_disabled.into()))
     })?;
     let is_disabled = call.shared.note_disabled(name);
-    if let Some(open) = call.shared.databases.get_open(name).filter(|_| is_disabled) {
+    if let Some(open) = call
+        .shared
+        .databases
+        .peek_open(name)
+        .filter(|_| is_disabled)
+    {
         end(call, &open, &failure::disabled(name), Ending::Disabled);
     }
     Ok(())

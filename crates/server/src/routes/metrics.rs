@@ -140,7 +140,7 @@ pub(super) fn metrics(call: &Call) -> Outcome {
     let open = databases
         .names()
         .into_iter()
-        .filter_map(|name| databases.get_open(&name));
+        .filter_map(|name| databases.peek_open(&name));
     let measured: Vec<Measured> = open.map(|database| measure(&database)).collect();
     let content_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     let body = Bytes::from(text(&measured));

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use jackdaw_io::Vfs;
+use jackdaw_io::{OpenMode, OpenOptions, Vfs};
 
 use super::record::{BackupRecord, TEMPORARY_NAME};
 use super::{BackupError, BackupReport, JOURNAL_DIRECTORY, PAGES_NAME, Progress, files};
@@ -101,17 +101,26 @@ impl Shared {
     }
 }
 
-/// Makes the directory of a backup, or takes one in which an earlier attempt was interrupted.
+/// Makes the directory of a backup and marks it, or takes one in which an earlier attempt was
+/// interrupted: the mark says so.
 fn prepare_target(vfs: &dyn Vfs, to: &Path) -> Result<(), BackupError> {
     let io = |source| BackupError::io(to, "creation", source);
-    if vfs.exists(to).map_err(io)? {
-        let entries = vfs.list(to).map_err(io)?;
-        let is_known = |name: &str| [PAGES_NAME, JOURNAL_DIRECTORY, TEMPORARY_NAME].contains(&name);
-        if !entries.iter().all(|entry| is_known(&entry.name)) {
-            return Err(BackupError::TargetExists {
-                path: to.to_owned(),
-            });
-        }
+    vfs.create_directory(to).map_err(io)?;
+    let entries = vfs.list(to).map_err(io)?;
+    if entries.is_empty() {
+        let options = OpenOptions {
+            mode: OpenMode::CreateNew,
+            direct: false,
+        };
+        vfs.open(&to.join(TEMPORARY_NAME), options).map_err(io)?;
+        return vfs.sync_directory(to).map_err(io);
     }
-    vfs.create_directory(to).map_err(io)
+    let is_marked = entries.iter().any(|entry| entry.name == TEMPORARY_NAME);
+    let is_known = |name: &str| [PAGES_NAME, JOURNAL_DIRECTORY, TEMPORARY_NAME].contains(&name);
+    if is_marked && entries.iter().all(|entry| is_known(&entry.name)) {
+        return Ok(());
+    }
+    Err(BackupError::TargetExists {
+        path: to.to_owned(),
+    })
 }

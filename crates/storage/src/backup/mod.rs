@@ -80,6 +80,48 @@ pub enum BackupError {
         /// The directory.
         path: PathBuf,
     },
+    /// A directory is wanted, and this is none.
+    #[error("{} is no directory: name another one", path.display())]
+    NotADirectory {
+        /// What it is instead.
+        path: PathBuf,
+    },
+    /// A symbolic link, or what is neither a file nor a directory.
+    #[error(
+        "{} is a symbolic link or a special file, which backups do not follow: name the place \
+         itself",
+        path.display()
+    )]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+    /// The place holds data, or a backup, already.
+    #[error("{} is inside of {}: name a directory outside of it", path.display(), outer.display())]
+    Inside {
+        /// The place.
+        path: PathBuf,
+        /// What it is in.
+        outer: PathBuf,
+    },
+    /// The server may not make backups there.
+    #[error(
+        "{} is not below {allowed}, where this server makes backups: name a directory there, or \
+         start the server with --backups DIR",
+        path.display()
+    )]
+    NotAllowed {
+        /// The place.
+        path: PathBuf,
+        /// Where it may make them.
+        allowed: String,
+    },
+    /// Another backup or restore writes there.
+    #[error("another backup or restore into {} is under way: wait for its end", path.display())]
+    Busy {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The directory holds no complete backup.
     #[error("{} holds no complete backup: check the path, or make a full backup", path.display())]
     NotABackup {

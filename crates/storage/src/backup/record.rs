@@ -16,6 +16,7 @@ use crate::page::PAGE_BYTES_U32;
 use crate::tree::TreeRoot;
 
 const NAME: &str = "backup";
+/// Marks a directory as that of a backup under way, which becomes the record at its end.
 pub(super) const TEMPORARY_NAME: &str = "backup.tmp";
 const MAGIC: [u8; 8] = *b"JKDWBKP1";
 
@@ -62,11 +63,8 @@ impl BackupRecord {
         record.checksum = record.hash().into();
         let (temporary, path) = (directory.join(TEMPORARY_NAME), directory.join(NAME));
         let io = |source| BackupError::io(&path, "write", source);
-        if vfs.exists(&temporary).map_err(io)? {
-            vfs.remove_file(&temporary).map_err(io)?;
-        }
         let options = OpenOptions {
-            mode: OpenMode::CreateNew,
+            mode: OpenMode::ReadWrite,
             direct: false,
         };
         let file = vfs.open(&temporary, options).map_err(io)?;

@@ -325,6 +325,12 @@ impl Environment {
         self.inner.shared.warm_up(warm_up, progress)
     }
 
+    /// Whether there are open snapshots. They keep the files locked when the environment is closed.
+    #[must_use]
+    pub fn has_readers(&self) -> bool {
+        self.inner.shared.readers.count() > 0
+    }
+
     /// The moment's numbers.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
