@@ -286,7 +286,10 @@ impl Iterator for Changes {
     type Item = Result<Change>;
 
     fn next(&mut self) -> Option<Result<Change>> {
-        let deadline = self.timeout.map(|timeout| Instant::now() + timeout);
+        // A timeout beyond the clock is none.
+        let deadline = self
+            .timeout
+            .and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
             if let Some(change) = self.ready.pop_front() {
                 self.position = change.position();

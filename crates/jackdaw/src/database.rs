@@ -33,7 +33,7 @@ use crate::time_series::TimeSeries;
 ///
 /// An id has up to 1,024 bytes and is found in any letter case. A new document joins the collection
 /// that its id names, `Albums` for `albums/1`; [`Database::collection`] chooses another. A document
-/// has up to 1 GiB in its stored form and 256 levels of nesting.
+/// has up to 200 MiB in its stored form and 256 levels of nesting.
 ///
 /// ```
 /// use jackdaw::Database;

@@ -7,6 +7,7 @@ use jackdaw_document::{Builder, DocumentBuf, Value};
 
 use crate::database::Database;
 use crate::error::{Error, Result};
+use crate::names::bounded;
 
 /// The definition of an index: maps that say what is kept of each document, perhaps a reduce that
 /// groups it, and options of fields.
@@ -260,7 +261,7 @@ impl<'db> Indexes<'db> {
     /// longer than `timeout`.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> bool {
-        self.db.inner().wait_for_indexes(timeout)
+        self.db.inner().wait_for_indexes(bounded(timeout))
     }
 
     /// The errors of an index that are kept, oldest first, as sentences with the document that they

@@ -97,6 +97,14 @@ impl fmt::Display for Position {
     }
 }
 
+/// Longest wait for an index: the deadline of a longer one may be beyond the clock.
+const WAIT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// A timeout that the clock can hold.
+pub(crate) fn bounded(timeout: Duration) -> Duration {
+    timeout.min(WAIT_MAX)
+}
+
 /// The collection that an id names: what stands in front of its first `/` or `|`, with an upper
 /// case letter in front. `None` for an id without such a prefix.
 pub(crate) fn collection_of(id: &str) -> Option<String> {

@@ -16,6 +16,7 @@ use crate::database::Database;
 use crate::document::Document;
 use crate::error::{Error, Result};
 use crate::form::{from_value, to_document};
+use crate::names::bounded;
 
 /// A query in RQL, with its parameters; [`Database::query`] begins one.
 ///
@@ -85,7 +86,7 @@ impl<'db, T> Query<'db, T> {
 
     /// Waits until the index of the query has seen all changes, up to `timeout`.
     pub fn wait(mut self, timeout: Duration) -> Self {
-        self.wait = Some(timeout);
+        self.wait = Some(bounded(timeout));
         self
     }
 

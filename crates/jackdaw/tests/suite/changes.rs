@@ -131,4 +131,7 @@ fn a_follower_that_ended_may_be_asked_again() {
     db.put("albums/1", &json!({})).unwrap();
     assert_eq!(changes.next().unwrap().unwrap().id(), "albums/1");
     assert!(changes.next().is_none());
+    db.put("albums/2", &json!({})).unwrap();
+    let mut changes = changes.timeout(Duration::MAX);
+    assert_eq!(changes.next().unwrap().unwrap().id(), "albums/2");
 }

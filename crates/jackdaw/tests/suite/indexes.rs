@@ -30,6 +30,12 @@ fn an_index_answers_until_it_is_deleted() {
         ("Albums/ByTitle", 3)
     );
     assert!(state.is_running && !state.is_stale && state.failure.is_none());
+    // No wait is too long for the clock.
+    assert!(db.indexes().wait(Duration::MAX));
+    assert_eq!(
+        db.query::<()>(text).wait(Duration::MAX).count().unwrap(),
+        Some(1)
+    );
     assert!(db.indexes().reset("albums/bytitle").unwrap());
     assert!(db.indexes().delete("Albums/ByTitle").unwrap());
     assert!(!db.indexes().delete("Albums/ByTitle").unwrap());
