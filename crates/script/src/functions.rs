@@ -9,7 +9,8 @@ use crate::host::HostError;
 use crate::index::native::{Value, as_date, format_span, format_value, text_of};
 
 /// Names of the functions.
-pub(crate) const NAMES: [&str; 4] = [
+pub(crate) const NAMES: [&str; 5] = [
+    "compareDates",
     "convertJsTimeToTimeSpanString",
     "convertToTimeSpanString",
     "spatial.distance",
@@ -31,6 +32,7 @@ const CULTURES: [&str; 2] = ["", "en-us"];
 /// The answer of `function`; `None` when it is not one of [`NAMES`].
 pub(crate) fn call(function: &str, arguments: Array<'_>) -> Option<Result<Vec<u8>, HostError>> {
     let answer = match function {
+        "compareDates" => compared(arguments),
         "spatial.distance" => distance(arguments),
         "toStringWithFormat" => formatted(arguments).map(|text| json(Json::String(&text))),
         "convertJsTimeToTimeSpanString" => span(function, arguments, TICKS_PER_MILLISECOND),
@@ -148,6 +150,35 @@ fn formatted(arguments: Array<'_>) -> Result<String, HostError> {
             ))
         }),
     }
+}
+
+/// `compareDates(first, second, operation)`: the span between them, or whether they compare so.
+fn compared(arguments: Array<'_>) -> Result<Vec<u8>, HostError> {
+    let date = |slot: usize| {
+        let text = arguments.get(slot).and_then(|date| date.as_str());
+        let date = text.and_then(|text| as_date(Value::Text(text)));
+        let wrong = || refused("compareDates(first, second, operation) takes two dates");
+        date.map(|date| date.ticks).ok_or_else(wrong)
+    };
+    let (first, second) = (date(0)?, date(1)?);
+    let operation = match arguments.get(2) {
+        None | Some(Json::Null) => "Subtract",
+        Some(operation) => operation.as_str().unwrap_or_default(),
+    };
+    let holds = match operation {
+        "Subtract" => {
+            let span = format_span(first.saturating_sub(second));
+            return Ok(json(Json::String(&span)));
+        }
+        "Equal" => first == second,
+        "NotEqual" => first != second,
+        "LessThan" => first < second,
+        "LessThanOrEqual" => first <= second,
+        "GreaterThan" => first > second,
+        "GreaterThanOrEqual" => first >= second,
+        _ => return Err(refused("compareDates() knows no such operation")),
+    };
+    Ok(json(Json::Bool(holds)))
 }
 
 /// A number of units of time as a span: `1.01:01:01.0010000`.

@@ -187,6 +187,15 @@
     },
     loadAttachments: (value) => attachmentsOf('loadAttachments', value),
     attachmentsFor: (value) => attachmentsOf('attachmentsFor', value),
+    // What clients make of Math.Min and Math.Max: of two values of which one is null, the other.
+    Raven_Min: (left, right) => {
+      if (left === null || left === undefined) return right ?? null;
+      return right === null || right === undefined || left < right ? left : right;
+    },
+    Raven_Max: (left, right) => {
+      if (left === null || left === undefined) return right ?? null;
+      return right === null || right === undefined || left > right ? left : right;
+    },
     // The value as it is: digits that a number cannot hold are put back in any case.
     scalarToRawString: (value, field) => {
       if (typeof field !== 'function') {

@@ -215,3 +215,49 @@ fn spatial_options_are_told_with_their_defaults() {
     let rows = results(&mut connection, "indexes/stats?name=Bare");
     assert_eq!(rows[0]["ArchivedDataProcessingBehavior"], Value::Null);
 }
+
+#[test]
+fn javascript_that_declares_no_map_is_refused_when_it_is_put() {
+    let (_running, mut connection) = start_with_database();
+    let mut put = |map: &str, reduce: Option<&str>| {
+        let index = json!({ "Name": "J", "Maps": [map], "Reduce": reduce });
+        let path = "/databases/db1/admin/indexes";
+        let answer = connection.put(path, &json!({ "Indexes": [index] }).to_string());
+        (
+            answer.status,
+            answer.json()["Type"].as_str().unwrap_or("").to_owned(),
+        )
+    };
+    let creation = "Raven.Client.Exceptions.Documents.Indexes.IndexCreationException";
+    for map in [
+        "nope('X')",
+        "nope('Os', o => ({ N: o.N }))",
+        "nope('X'); map('Os', o => ({ N: 1 }))",
+        "x.y('Os')",
+        "null.x()",
+        "1 + 1",
+        "map()",
+        "map('Os')",
+        "map('Os', 5)",
+        "map('Os', nope)",
+        "map(5, o => 1)",
+        "groupBy(o => o.N).aggregate(g => ({}))",
+    ] {
+        assert_eq!(put(map, None), (400, creation.to_owned()), "{map}");
+    }
+    let map = "map('Os', o => ({ N: o.N }))";
+    for reduce in ["nope(x => x)", "groupBy(x => x.N).nope(g => 1)", map] {
+        assert_eq!(
+            put(map, Some(reduce)),
+            (400, creation.to_owned()),
+            "{reduce}"
+        );
+    }
+    // What does not read, or throws, is an error of the engine.
+    let engine = "Jint.Runtime.JavaScriptException";
+    for map in ["foo(", "throw 'x'", "throw new Error('boo')"] {
+        assert_eq!(put(map, None), (400, engine.to_owned()), "{map}");
+    }
+    // Inside of a map, a function is called when there is a document.
+    assert_eq!(put("map('Os', o => ({ N: nope(o.N) }))", None).0, 201);
+}

@@ -12,6 +12,17 @@ pub struct CompileError {
     pub construct: String,
     /// Line and column, from 1.
     pub position: (u32, u32),
+    /// What is at fault.
+    pub fault: CompileFault,
+}
+
+/// What is at fault in a text that was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompileFault {
+    /// It does not read, or throws when it is run.
+    Text,
+    /// It is JavaScript, but declares no map or reduce as it has to.
+    Declaration,
 }
 
 impl CompileError {
@@ -20,6 +31,15 @@ impl CompileError {
             message: message.into(),
             construct: construct.to_owned(),
             position,
+            fault: CompileFault::Text,
+        }
+    }
+
+    /// The same error, of what the text declares.
+    pub(crate) fn of_declaration(self) -> Self {
+        CompileError {
+            fault: CompileFault::Declaration,
+            ..self
         }
     }
 
@@ -34,7 +54,14 @@ impl CompileError {
             ScriptError::Thrown { message, place } => (message, place.unwrap_or((1, 1))),
             other => (other.to_string(), (1, 1)),
         };
-        CompileError::new(message, "", position)
+        // A call of what does not exist declares nothing.
+        let declares_nothing =
+            message.starts_with("TypeError:") || message.starts_with("ReferenceError:");
+        let error = CompileError::new(message, "", position);
+        match declares_nothing {
+            true => error.of_declaration(),
+            false => error,
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) mod native;
 mod program;
 
 pub use entry::special;
-pub use error::{CompileError, RunError};
+pub use error::{CompileError, CompileFault, RunError};
 pub use host::{ATTACHMENT_TEXT_BYTES_MAX, Attachment, EmptyDatabase, IndexHost, LoadedDocument};
 pub use item::{IndexedCounter, IndexedDocument, IndexedSeries, IndexedSeriesEntry};
 pub use machine::IndexMachine;

@@ -131,3 +131,57 @@ fn patches_find_them_without_asking_the_host() {
     let script = "this.d = spatial.distance(0, 0, 0, 0); this.t = toStringWithFormat(2, '0.0')";
     assert_eq!(patched("{}", script), r#"{"d":0,"t":"2.0"}"#);
 }
+
+#[test]
+fn dates_compare_by_their_instants() {
+    let (early, late) = (
+        "'2020-01-01T00:00:00.0000000Z'",
+        "'2020-01-02T00:00:01.5000000Z'",
+    );
+    for (arguments, expected) in [
+        (format!("{late}, {early}"), r#""1.00:00:01.5000000""#),
+        (
+            format!("{early}, {late}, 'Subtract'"),
+            r#""-1.00:00:01.5000000""#,
+        ),
+        (
+            "new Date(0), new Date(1)".to_owned(),
+            r#""-00:00:00.0010000""#,
+        ),
+        (format!("{early}, {late}, 'LessThan'"), "true"),
+        (format!("{early}, {late}, 'GreaterThanOrEqual'"), "false"),
+        (format!("{early}, {early}, 'Equal'"), "true"),
+        (
+            format!("{early}, new Date(1577836800000), 'NotEqual'"),
+            "false",
+        ),
+        (format!("{early}, {early}, 'LessThanOrEqual'"), "true"),
+        (format!("{early}, {late}, 'GreaterThan'"), "false"),
+    ] {
+        check(&format!("compareDates({arguments})"), expected);
+    }
+    for arguments in [
+        "",
+        "null, null",
+        "1, 2",
+        "'x', 'y'",
+        "new Date(0), new Date(1), 'Nope'",
+    ] {
+        let told = value("{}", &format!("compareDates({arguments})"));
+        assert!(told.contains("compareDates("), "{arguments}: {told}");
+    }
+}
+
+#[test]
+fn the_lesser_and_the_greater_of_two_pass_over_null() {
+    for (expression, expected) in [
+        ("Raven_Min(3, 2)", "2"),
+        ("Raven_Max(3, 2)", "3"),
+        ("Raven_Max(3, null)", "3"),
+        ("Raven_Min(this.no, 3)", "3"),
+        ("Raven_Min(null, undefined)", "null"),
+        ("Raven_Max('a', 'b')", r#""b""#),
+    ] {
+        check(expression, expected);
+    }
+}

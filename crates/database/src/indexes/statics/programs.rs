@@ -3,7 +3,7 @@
 //! Threads: shared by all.
 
 use jackdaw_base::lowercase::lowercase;
-use jackdaw_script::index::{MapProgram, MapSource, ReduceProgram};
+use jackdaw_script::index::{CompileError, CompileFault, MapProgram, MapSource, ReduceProgram};
 
 use super::definition::{DefinitionError, SourceType, StaticDefinition};
 use super::vectors;
@@ -29,11 +29,18 @@ impl Programs {
             text: text.to_owned(),
             property,
         };
+        let refused = |error: &CompileError, text: &str, property| match error.fault {
+            CompileFault::Declaration => {
+                let name = &definition.name;
+                DefinitionError::Creation(format!("JavaScript index {name}: {error}"))
+            }
+            CompileFault::Text => refuse(error.to_string(), text, property),
+        };
         let sources = &definition.additional_sources;
         let mut maps = Vec::with_capacity(definition.maps.len());
         for text in &definition.maps {
             let compiled = MapProgram::compile(text, sources);
-            let compiled = compiled.map_err(|error| refuse(error.to_string(), text, "Maps"))?;
+            let compiled = compiled.map_err(|error| refused(&error, text, "Maps"))?;
             maps.push(match &definition.reduce {
                 Some(_) => compiled,
                 None => compiled.without_reduce(),
@@ -47,7 +54,7 @@ impl Programs {
         }
         let reduce = definition.reduce.as_ref().map(|text| {
             let compiled = ReduceProgram::compile(text, sources);
-            compiled.map_err(|error| refuse(error.to_string(), text, "Reduce"))
+            compiled.map_err(|error| refused(&error, text, "Reduce"))
         });
         let reduce = reduce.transpose()?;
         let programs = Programs {

@@ -175,7 +175,7 @@ fn list_of(names: &[String]) -> DocumentBuf {
 
 fn refused(message: &str, text: &str) -> CompileError {
     let construct: String = text.trim().chars().take(80).collect();
-    CompileError::new(message, &construct, (1, 1))
+    CompileError::new(message, &construct, (1, 1)).of_declaration()
 }
 
 impl Script {
