@@ -113,8 +113,8 @@ impl Database {
     /// Durable when it returns: one durable write of the journal, shared with other threads.
     ///
     /// An id that ends with `|` gets the next free number of its prefix: `albums|` becomes
-    /// `albums/2`. One that ends with `/` gets a number that only grows. A member `@metadata` of the
-    /// value is stored as metadata, and replaces the metadata that was there.
+    /// `albums/2`. One that ends with `/` gets a number that only grows. A member `@metadata` of
+    /// the value is stored as metadata, and replaces the metadata that was there.
     ///
     /// ```
     /// # let db = jackdaw::Database::in_memory()?;
