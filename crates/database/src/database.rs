@@ -69,6 +69,9 @@ pub struct DatabaseOptions {
     /// Tag of the node: it begins the change vectors of what is written here, and ends the ids
     /// that are made here.
     pub node: NodeTag,
+    /// Bytes of entries that a static index makes before it stores them. An index of which one
+    /// document makes more stops.
+    pub index_batch_bytes: usize,
 }
 
 impl Default for DatabaseOptions {
@@ -78,6 +81,7 @@ impl Default for DatabaseOptions {
             indexes: Options::rebuildable(),
             groups_bytes: 64 << 20,
             node: NodeTag::FIRST,
+            index_batch_bytes: 32 << 20,
         }
     }
 }
@@ -90,6 +94,10 @@ const SCRATCH_PART_OF_MEMORY: u64 = 8;
 const INDEX_SCRATCH_BYTES_MIN: usize = 16 << 20;
 /// And this part of the memory.
 const INDEX_SCRATCH_PART_OF_MEMORY: u64 = 32;
+/// A batch of an index at least: what a script may make for one document is of this order.
+const INDEX_BATCH_BYTES_MIN: usize = 8 << 20;
+/// And this part of the memory: what is stored of a batch takes several times as much.
+const INDEX_BATCH_PART_OF_MEMORY: u64 = 32;
 /// And groups this one.
 const GROUPS_PART_OF_MEMORY: u64 = 16;
 
@@ -110,6 +118,8 @@ impl DatabaseOptions {
             INDEX_SCRATCH_BYTES_MIN,
         );
         self.groups_bytes = self.groups_bytes.min(part(GROUPS_PART_OF_MEMORY));
+        let batch = part(INDEX_BATCH_PART_OF_MEMORY).max(INDEX_BATCH_BYTES_MIN);
+        self.index_batch_bytes = batch.min(self.index_batch_bytes);
         self
     }
 }
@@ -122,6 +132,8 @@ pub(crate) struct Core {
     pub(crate) names: Mutex<Arc<CollectionNames>>,
     /// Groups of recent `group by` queries.
     pub(crate) groups: KeptGroups,
+    /// See [`DatabaseOptions::index_batch_bytes`].
+    pub(crate) index_batch_bytes: usize,
 }
 
 impl Core {
@@ -220,6 +232,7 @@ impl Database {
             })),
             names: Mutex::default(),
             groups: KeptGroups::new(options.groups_bytes),
+            index_batch_bytes: options.index_batch_bytes,
         };
         drop(transaction);
         let core = Arc::new(core);

@@ -290,6 +290,20 @@ impl Index {
         self.update(|progress| progress.failure = Some(why.to_owned()));
     }
 
+    /// As [`Index::fail`], also after a restart: until it is reset, or its definition changes.
+    pub(super) fn fail_for_good(&self, why: &str) {
+        let text = why.to_owned();
+        let kept = self
+            .environment
+            .write(move |transaction| -> Result<(), WriteError> {
+                Ok(statics::store_failure(transaction, &text)?)
+            });
+        if let Err(error) = kept {
+            tracing::warn!(index = self.definition().name(), %error, "it is tried after a restart");
+        }
+        self.fail(why);
+    }
+
     /// Why it stopped for good, when it did.
     pub(crate) fn failure(&self) -> Option<String> {
         self.lock().failure.clone()
@@ -571,9 +585,15 @@ fn is_of_documents(environment: &Environment) -> bool {
 /// How far a stored index has come; `None` when it cannot be used.
 fn usable_progress(environment: &Environment, last_etag: Etag) -> Option<Progress> {
     let transaction = environment.read().ok()?;
+    let failure = statics::load_failure(&transaction).ok()?;
     let reader = match IndexReader::open(&transaction) {
         Ok(Some(reader)) => reader,
-        Ok(None) => return Some(Progress::default()),
+        Ok(None) => {
+            return Some(Progress {
+                failure,
+                ..Progress::default()
+            });
+        }
         Err(_) => return None,
     };
     let indexed_up_to = Etag(reader.indexed_up_to());
@@ -589,6 +609,7 @@ fn usable_progress(environment: &Environment, last_etag: Etag) -> Option<Progres
         entry_count: reader.entry_count(),
         last_indexed: meta.last_batch,
         error_count: statics::error_count(&transaction).unwrap_or(0),
+        failure,
         exchange_up_to: meta.exchange_up_to(),
         ..Progress::default()
     })

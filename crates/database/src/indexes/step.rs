@@ -21,6 +21,15 @@ pub(super) enum StepError {
     Build(#[from] BuildError),
     #[error("a program of the index failed: {0}")]
     Program(#[source] jackdaw_script::BoxError),
+    #[error(
+        "{what} makes more than the {limit_bytes} bytes that an index may make at a time. Let the \
+         index keep less of a document, then reset it"
+    )]
+    TooMuch {
+        /// The document, or the groups of one.
+        what: String,
+        limit_bytes: usize,
+    },
 }
 
 impl From<StorageError> for StepError {
@@ -30,6 +39,11 @@ impl From<StorageError> for StepError {
 }
 
 impl StepError {
+    /// Whether it is the fault of the index's own texts: they fail again after a restart.
+    pub(super) fn stays(&self) -> bool {
+        matches!(self, StepError::Program(_) | StepError::TooMuch { .. })
+    }
+
     /// Whether trying again can help.
     pub(super) fn may_pass(&self) -> bool {
         let storage = match self {

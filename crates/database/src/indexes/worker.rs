@@ -106,6 +106,7 @@ impl Worker {
                     tracing::warn!(index = index.definition().name(), %error, "retrying");
                     hub.wait(Some(RETRY), |_| index.is_stopping());
                 }
+                Err(error) if error.stays() => return index.fail_for_good(&error.to_string()),
                 Err(error) => return index.fail(&error.to_string()),
             }
         }

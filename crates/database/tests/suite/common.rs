@@ -20,6 +20,7 @@ pub(crate) fn options() -> DatabaseOptions {
             ..Options::small()
         },
         groups_bytes: 1 << 20,
+        index_batch_bytes: 2 << 20,
         ..DatabaseOptions::default()
     }
 }

@@ -12,7 +12,9 @@
 //! for vectors through indexes of either kind, `foresight` about patches that are worked out before
 //! their transaction, `guards` about guards of cluster-wide transactions and values of
 //! compare-exchange that expire, `unknown_directories` about directories of databases and
-//! indexes that nothing names, `node_tags` about the tag in change vectors and ids, `lost_files` about random removals and copies between runs,
+//! indexes that nothing names, `node_tags` about the tag in change vectors and ids,
+//! `index_batches` about indexes that make much of little,
+//! `lost_files` about random removals and copies between runs,
 //! `places` about fields of places in static indexes, `javascript_indexes` about what
 //! maps in JavaScript read and make, and the fields that facets name,
 //! `rest` about closing databases that nothing uses.
@@ -32,6 +34,7 @@ mod foresight;
 mod groups;
 mod guards;
 mod imports;
+mod index_batches;
 mod javascript_indexes;
 mod lost_files;
 mod model;

@@ -55,14 +55,17 @@ pub(super) struct Applier {
     pub(super) terms: Terms,
     form: EntryForm,
     builder: Builder,
+    /// Most that the groups of a batch may give.
+    results_bytes_max: usize,
 }
 
 impl Applier {
-    pub(super) fn new(form: EntryForm) -> Applier {
+    pub(super) fn new(form: EntryForm, results_bytes_max: usize) -> Applier {
         Applier {
             terms: Terms::new(),
             form,
             builder: Builder::new(),
+            results_bytes_max,
         }
     }
 
@@ -97,6 +100,7 @@ impl Applier {
             }
         }
         if let Some(reducing) = &mut reducing {
+            let mut results_bytes = 0;
             while let Some(group) = groups.next_touched() {
                 let results = groups.reduce(transaction, group, reducing, &mut meta)?;
                 let results = results.unwrap_or_else(|error| {
@@ -104,10 +108,14 @@ impl Applier {
                         at: now,
                         document: None,
                         action: "Reduce".to_owned(),
-                        error,
+                        error: errors::cut(error),
                     });
                     Vec::new()
                 });
+                results_bytes += results.iter().map(DocumentBuf::len).sum::<usize>();
+                if results_bytes > self.results_bytes_max {
+                    return Err(self.too_much(&changes.documents));
+                }
                 let before = groups.entries(transaction, group)?;
                 let entries = self.normalized(&results)?;
                 let entries = self.replace(
@@ -145,6 +153,14 @@ impl Applier {
             .tree_mut(META)?
             .put(Meta::key(), &meta.encode())?;
         Ok(meta)
+    }
+
+    fn too_much(&self, documents: &[Change]) -> StepError {
+        let first = documents.first().map_or("", |change| &change.id);
+        StepError::TooMuch {
+            what: format!("the reduce of the groups of '{first}'"),
+            limit_bytes: self.results_bytes_max,
+        }
     }
 
     fn normalized(&mut self, given: &[DocumentBuf]) -> Result<Vec<DocumentBuf>, StepError> {

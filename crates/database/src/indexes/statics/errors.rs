@@ -4,7 +4,7 @@ use jackdaw_base::time::UnixTicks;
 use jackdaw_document::{Builder, Document};
 use jackdaw_storage::{ReadTransaction, StorageError, WriteTransaction};
 
-use super::trees::{ERRORS, Meta, key, keys};
+use super::trees::{ERRORS, META, Meta, key, keys};
 use crate::error::ReadError;
 use crate::indexes::step::StepError;
 
@@ -12,6 +12,8 @@ use crate::indexes::step::StepError;
 const KEPT: u64 = 500;
 /// Longest text kept of one error, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
+/// Where the reason of an index that stopped for good is kept.
+const FAILURE_KEY: &[u8] = b"failure";
 
 /// Something that failed while an index took changes in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,34 @@ pub(super) fn store(
     Ok(())
 }
 
+/// A text as far as it is kept, so that a batch does not hold long ones either.
+pub(super) fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+    text.shrink_to_fit();
+    text
+}
+
+/// Keeps why the index stopped for good.
+pub(crate) fn store_failure(
+    transaction: &mut WriteTransaction,
+    why: &str,
+) -> Result<(), StorageError> {
+    let why = &why[..why.floor_char_boundary(TEXT_BYTES_MAX)];
+    transaction
+        .tree_mut(META)?
+        .put(FAILURE_KEY, why.as_bytes())?;
+    Ok(())
+}
+
+/// Why the index stopped for good, if it did.
+pub(crate) fn load_failure(transaction: &ReadTransaction) -> Result<Option<String>, ReadError> {
+    let Some(tree) = transaction.tree(META)? else {
+        return Ok(None);
+    };
+    let why = tree.get(FAILURE_KEY)?;
+    Ok(why.map(|why| String::from_utf8_lossy(why).into_owned()))
+}
+
 /// All errors kept, oldest first.
 pub(crate) fn load(transaction: &ReadTransaction) -> Result<Vec<IndexingError>, ReadError> {
     let Some(tree) = transaction.tree(ERRORS)? else {
@@ -82,10 +112,7 @@ impl IndexingError {
             Some(id) => builder.string(id),
             None => builder.null(),
         };
-        let mut end = self.error.len().min(TEXT_BYTES_MAX);
-        while !self.error.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = self.error.floor_char_boundary(TEXT_BYTES_MAX);
         builder.key("Action").string(&self.action);
         builder.key("Error").string(&self.error[..end]).end_object();
         builder

@@ -112,8 +112,9 @@ impl Gathered {
         let mut read_bytes = 0;
         self.up_to = after;
         loop {
-            if self.wanted.len() >= *documents_max || read_bytes >= READ_BYTES_MAX || is_stopping()
-            {
+            // Documents that are gone change groups, which are reduced again.
+            let count = self.wanted.len() + self.gone.len();
+            if count >= *documents_max || read_bytes >= READ_BYTES_MAX || is_stopping() {
                 return Ok(());
             }
             let Some((etag, event)) = next(&mut events)? else {

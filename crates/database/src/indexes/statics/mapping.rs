@@ -24,16 +24,21 @@ const SERIES_RUN: usize = 1024;
 /// 100 nanoseconds in a millisecond.
 const TICKS_PER_MILLISECOND: i64 = 10_000;
 
-/// What the maps give for a document; the inner error is that of a map.
+/// What the maps give for a document, at most `bytes_max`; the inner error is that of a map.
 pub(super) fn map(
     programs: &Programs,
     snapshot: &Snapshot,
     row: &DocumentRow<'_>,
     machine: &mut IndexMachine,
     host: &mut MapHost<'_>,
+    bytes_max: usize,
 ) -> Result<Result<Vec<DocumentBuf>, String>, StepError> {
     let folded = lowercase(row.collection());
-    let mut mapped = Vec::new();
+    let mut mapped = Mapped {
+        entries: Vec::new(),
+        len_bytes: 0,
+        bytes_max,
+    };
     for program in &programs.maps {
         if !maps_collection(program, &folded) {
             continue;
@@ -51,20 +56,48 @@ pub(super) fn map(
         };
         match outcome {
             Ok(()) => {}
+            Err(Failure::TooMuch) => return Err(too_much(row, bytes_max)),
             Err(Failure::Read(error)) => return Err(error.into()),
             Err(Failure::Run(RunError::Fatal(error))) => return Err(StepError::Program(error)),
             Err(Failure::Run(error)) => return Ok(Err(error.to_string())),
         }
-        if mapped.len() > OUTPUTS_MAX {
+        if mapped.entries.len() > OUTPUTS_MAX {
             return Ok(Err(format!(
                 "A document gives at most {OUTPUTS_MAX} entries"
             )));
         }
     }
-    Ok(Ok(mapped))
+    Ok(Ok(mapped.entries))
+}
+
+fn too_much(row: &DocumentRow<'_>, limit_bytes: usize) -> StepError {
+    StepError::TooMuch {
+        what: format!("document '{}'", row.id()),
+        limit_bytes,
+    }
+}
+
+/// What the maps made of a document so far.
+struct Mapped {
+    entries: Vec<DocumentBuf>,
+    /// All that was made, also what was not kept.
+    len_bytes: usize,
+    bytes_max: usize,
+}
+
+impl Mapped {
+    /// Keeps an entry. What is beyond a limit fails the document afterwards.
+    fn push(&mut self, entry: DocumentBuf) {
+        self.len_bytes = self.len_bytes.saturating_add(entry.len());
+        if self.entries.len() <= OUTPUTS_MAX && self.len_bytes <= self.bytes_max {
+            self.entries.push(entry);
+        }
+    }
 }
 
 enum Failure {
+    /// The entries of the document take more than they may.
+    TooMuch,
     Read(ReadError),
     Run(RunError),
 }
@@ -79,20 +112,18 @@ struct Run<'r, 's> {
     program: &'r MapProgram,
     machine: &'r mut IndexMachine,
     host: &'r mut MapHost<'s>,
-    mapped: &'r mut Vec<DocumentBuf>,
+    mapped: &'r mut Mapped,
 }
 
 impl Run<'_, '_> {
     fn run(&mut self, item: IndexedDocument<'_>) -> Result<(), Failure> {
         let mapped = &mut *self.mapped;
-        let emit = &mut |entry| {
-            // What is beyond the limit fails the document afterwards.
-            if mapped.len() <= OUTPUTS_MAX {
-                mapped.push(entry);
-            }
-        };
+        let emit = &mut |entry| mapped.push(entry);
         let outcome = self.machine.map(self.program, item, self.host, emit);
-        outcome.map_err(Failure::Run)
+        match mapped.len_bytes > mapped.bytes_max {
+            true => Err(Failure::TooMuch),
+            false => outcome.map_err(Failure::Run),
+        }
     }
 
     fn document(&mut self, row: &DocumentRow<'_>) -> Result<(), Failure> {

@@ -30,7 +30,9 @@ pub use definition::{
 };
 pub(crate) use entry::entry_document;
 pub use errors::IndexingError;
-pub(crate) use errors::{clear as clear_errors, count as error_count, load as load_errors};
+pub(crate) use errors::{
+    clear as clear_errors, count as error_count, load as load_errors, load_failure, store_failure,
+};
 pub(crate) use programs::Programs;
 pub(crate) use trees::Meta;
 pub(crate) use view::{StaticView, has_array};

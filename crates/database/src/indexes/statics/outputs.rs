@@ -27,8 +27,9 @@ use crate::indexes::step::StepError;
 use crate::prepared::Prepared;
 use crate::store::apply_outputs;
 
-/// Groups whose documents are written at once.
+/// Groups whose documents are written at once, and bytes of these documents.
 const GROUPS_MAX: usize = 256;
+const OUTPUT_BYTES_MAX: usize = 8 << 20;
 /// What the collection of documents that list results is called when nobody says.
 const REFERENCES_SUFFIX: &str = "/References";
 
@@ -157,7 +158,11 @@ impl Work {
             groups: Vec::new(),
             errors: Vec::new(),
         };
+        let mut len_bytes = 0;
         for (group, hash) in waiting {
+            if len_bytes > OUTPUT_BYTES_MAX {
+                break;
+            }
             let before = written(pages, group)?;
             let results = results(pages, group)?;
             let mut now = Written::default();
@@ -172,6 +177,7 @@ impl Work {
                         )),
                     }
                 }
+                len_bytes += result.as_bytes().len();
                 work.commands.push(put(&id, result.to_buf(), collection));
                 now.ids.push(id);
             }

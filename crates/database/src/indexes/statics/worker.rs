@@ -4,11 +4,14 @@
 //! - One batch is read from one snapshot of the documents and applied in one transaction of the
 //!   index.
 //! - A document whose map fails has no entries, and the next one is mapped.
+//! - A batch makes at most about `Core::index_batch_bytes` of entries and as much of results: the
+//!   rest of its documents are put off. One document that makes more stops the index.
 //!
 //! Threads: all of it on the worker's thread, where the machine that runs programs lives.
 
 use std::sync::Arc;
 
+use jackdaw_document::DocumentBuf;
 use jackdaw_model::{DocumentNumber, Etag};
 use jackdaw_script::ScriptLimits;
 use jackdaw_script::index::IndexMachine;
@@ -40,6 +43,8 @@ const DOCUMENTS_MIN: usize = 128;
 /// what its snapshot sees.
 const SLOW_DOCUMENTS_MIN: usize = 8;
 const DOCUMENTS_MAX: usize = 8 * 1024;
+/// The part of its documents that a batch begins again with when their groups made too much.
+const FEWER_PARTS: usize = 8;
 /// A batch should take about this long.
 const BATCH_NANOS_TARGET: u64 = 500_000_000;
 /// Changes that are nothing to the index move the stored position only in steps of this many.
@@ -57,6 +62,8 @@ pub(crate) struct StaticWorker {
     applier: Applier,
     beside: Option<Beside>,
     documents_max: usize,
+    /// Whether the maps of the present batch are done, and groups are reduced.
+    is_of_groups: bool,
     /// What the maps of the present batch took.
     map_nanos: u64,
     /// Everything up to here was looked at.
@@ -85,7 +92,7 @@ impl StaticWorker {
             },
             None => EntryForm::default(),
         };
-        let mut applier = Applier::new(form);
+        let mut applier = Applier::new(form, core.index_batch_bytes);
         if let Some(own) = definition.as_static() {
             applier.terms.declare(own, &programs.fields)?;
         }
@@ -108,6 +115,7 @@ impl StaticWorker {
             applier,
             beside,
             documents_max: DOCUMENTS_MIN,
+            is_of_groups: false,
             map_nanos: 0,
         })
     }
@@ -127,7 +135,14 @@ impl StaticWorker {
         if let (Err(_), Some(beside), Some(told)) = (&outcome, &self.beside, told) {
             beside.give_back(told);
         }
-        outcome
+        match outcome {
+            // Nothing of the batch was stored: fewer documents touch fewer groups.
+            Err(StepError::TooMuch { .. }) if self.is_of_groups && self.documents_max > 1 => {
+                self.documents_max = (self.documents_max / FEWER_PARTS).max(1);
+                Ok(true)
+            }
+            outcome => outcome,
+        }
     }
 
     fn try_step(
@@ -169,8 +184,8 @@ impl StaticWorker {
             self.index.update(|progress| progress.caught_up_to = up_to);
             return Ok(false);
         }
-        let count = gathered.wanted.len();
-        self.take_in(&snapshot, gathered, exchange)?;
+        let wanted = gathered.wanted.len();
+        let count = self.take_in(&snapshot, gathered, exchange)?;
         drop(snapshot);
         self.store_outputs()?;
         self.seen = up_to;
@@ -179,7 +194,10 @@ impl StaticWorker {
             self.index.update(|progress| progress.caught_up_to = up_to);
         }
         let elapsed = self.core.vfs.monotonic_nanos().saturating_sub(started);
-        self.steer(count, elapsed);
+        match count < wanted {
+            true => self.documents_max = count.max(1),
+            false => self.steer(count, elapsed),
+        }
         Ok(!is_all || has_pending)
     }
 
@@ -205,13 +223,13 @@ impl StaticWorker {
         Ok(Some(index))
     }
 
-    /// Maps what was gathered and applies it.
+    /// Maps what was gathered and applies it; returns the number of documents that it came to.
     fn take_in(
         &mut self,
         snapshot: &Snapshot,
         mut gathered: Gathered,
         exchange_up_to: Option<u64>,
-    ) -> Result<(), StepError> {
+    ) -> Result<usize, StepError> {
         let now = self.core.now();
         let index = Arc::clone(&self.index);
         let is_over = || index.is_stopping();
@@ -229,7 +247,12 @@ impl StaticWorker {
             ..
         } = gathered;
         let started = self.core.vfs.monotonic_nanos();
-        for number in wanted {
+        let bytes_max = self.core.index_batch_bytes;
+        let (mut count, mut made_bytes) = (0, 0);
+        self.is_of_groups = false;
+        let mut wanted = wanted.into_iter();
+        for number in wanted.by_ref() {
+            count += 1;
             let Some(row) = snapshot.load(number)? else {
                 removed.insert(number);
                 continue;
@@ -237,11 +260,17 @@ impl StaticWorker {
             removed.remove(&number);
             changes.map_attempts += 1;
             changes.reference_attempts += u64::from(by_reference.contains(&number));
-            let mapped =
-                mapping::map(&self.programs, snapshot, &row, &mut self.machine, &mut host)?;
+            let mapped = mapping::map(
+                &self.programs,
+                snapshot,
+                &row,
+                &mut self.machine,
+                &mut host,
+                bytes_max,
+            )?;
             if index.is_stopping() {
                 // A map that was cut short has not failed.
-                return Ok(());
+                return Ok(count);
             }
             let mapped = mapped.unwrap_or_else(|error| {
                 changes.map_errors += 1;
@@ -249,20 +278,25 @@ impl StaticWorker {
                     at: now,
                     document: Some(row.id().to_owned()),
                     action: "Map".to_owned(),
-                    error: format!(
+                    error: errors::cut(format!(
                         "Failed to execute mapping function on {}. Exception: {error}",
                         row.id()
-                    ),
+                    )),
                 });
                 Vec::new()
             });
+            made_bytes += mapped.iter().map(DocumentBuf::len).sum::<usize>();
             changes.documents.push(Change {
                 number,
                 id: row.id().to_owned(),
                 mapped,
                 asked: host.take_asked(),
             });
+            if made_bytes >= bytes_max {
+                break;
+            }
         }
+        changes.postponed.extend(wanted);
         self.map_nanos = self.core.vfs.monotonic_nanos().saturating_sub(started);
         changes.documents.extend(removed.into_iter().map(gone));
         let up_to = changes.up_to;
@@ -274,6 +308,7 @@ impl StaticWorker {
             machine: &mut self.machine,
             host: &mut host,
         });
+        self.is_of_groups = true;
         let mut transaction = index.environment.begin_write()?;
         let meta = self
             .applier
@@ -281,7 +316,7 @@ impl StaticWorker {
         transaction.commit()?;
         self.exchange_seen = meta.exchange_up_to;
         self.report(up_to, now)?;
-        Ok(())
+        Ok(count)
     }
 
     /// Tells others how far the index has come.
@@ -321,7 +356,8 @@ impl StaticWorker {
                 true => SLOW_DOCUMENTS_MIN,
                 false => DOCUMENTS_MIN,
             };
-            self.documents_max = (self.documents_max / 2).max(documents_min);
+            let fewer = (self.documents_max / 2).max(documents_min);
+            self.documents_max = self.documents_max.min(fewer);
         } else if count >= self.documents_max && elapsed_nanos < BATCH_NANOS_TARGET {
             self.documents_max = (self.documents_max * 2).min(DOCUMENTS_MAX);
         }
