@@ -77,6 +77,7 @@ pub use indexes::{
     PutIndexError, REPLACEMENT_PREFIX, SourceType, StaticDefinition, compile_analyzer,
 };
 pub use jackdaw_model::{DatabaseId, DocumentNumber, Etag, NodeTag, Origin, Scope};
+pub use jackdaw_query::bound_memory as bound_query_memory;
 pub use jackdaw_query::syntax::split_explain;
 pub use jackdaw_query::{
     BoxError, FollowQuery, IndexField, Outcome, Period, ProjectionBehavior, QueryError, RowBuffer,

@@ -17,7 +17,7 @@ use jackdaw_model::{Etag, Scope};
 use jackdaw_query::syntax::{Expression, SourceName};
 use jackdaw_query::{
     BoundQuery, Costs, ExecuteOptions, FieldKind, FieldPath, IndexField, IndexSchema, Outcome,
-    Parameters, ProjectionBehavior, QueryError, RowSink, Sorters, bind_over, execute, plan,
+    Parameters, ProjectionBehavior, QueryError, QueryMemory, RowSink, Sorters, bind_over, execute, plan,
     resolve_exchange, syntax,
 };
 use jackdaw_script::sorter::Sorter;
@@ -282,11 +282,14 @@ fn answer(
         costs: wanted.costs(),
     };
     let defaults = ExecuteOptions::default();
+    let memory_bytes_max = request
+        .memory_bytes_max
+        .unwrap_or(defaults.memory_bytes_max);
+    let memory = QueryMemory::new(memory_bytes_max, request.interrupt);
     let options = ExecuteOptions {
         interrupt: request.interrupt,
-        memory_bytes_max: request
-            .memory_bytes_max
-            .unwrap_or(defaults.memory_bytes_max),
+        memory_bytes_max,
+        memory: Some(&memory),
         random_seed: started,
         costs: wanted.costs(),
         marks_series: request.marks_series,

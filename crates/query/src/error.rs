@@ -74,6 +74,12 @@ pub enum QueryError {
         /// What to write instead.
         advice: &'static str,
     },
+    /// Other queries take the memory that all may take together: a later try may succeed.
+    #[error(
+        "Other queries take the memory that the server has for queries: try again later, or ask \
+         for less."
+    )]
+    Crowded,
     /// The index failed: see there what it means for the data.
     #[error(transparent)]
     Index(IndexError),

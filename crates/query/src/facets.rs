@@ -17,6 +17,7 @@ use crate::error::QueryError;
 use crate::evaluate::matches;
 use crate::execute::ExecuteOptions;
 use crate::fields::{FieldPath, IndexField, Leaf, terms_of, visit_values};
+use crate::memory::Charge;
 use crate::predicate::{Field, Predicate};
 use crate::source::{Source, StoredDocument};
 
@@ -164,7 +165,7 @@ pub(crate) struct FacetRow {
 /// Everything that is counted for one facet.
 pub(crate) struct Tallies<'f> {
     facet: &'f Facet,
-    memory_bytes_max: usize,
+    charge: Charge<'f>,
     terms: BTreeMap<String, Tally>,
     ranges: Vec<Tally>,
     len_bytes: usize,
@@ -172,7 +173,7 @@ pub(crate) struct Tallies<'f> {
 
 impl<'f> Tallies<'f> {
     /// Nothing counted yet.
-    pub(crate) fn new(facet: &'f Facet, options: &ExecuteOptions<'_>) -> Tallies<'f> {
+    pub(crate) fn new(facet: &'f Facet, options: &ExecuteOptions<'f>) -> Tallies<'f> {
         let range_count = match &facet.kind {
             FacetKind::Ranges(ranges) => ranges.len(),
             FacetKind::All => 1,
@@ -180,7 +181,10 @@ impl<'f> Tallies<'f> {
         };
         Tallies {
             facet,
-            memory_bytes_max: options.memory_bytes_max,
+            charge: options.charge(
+                "select facet(...)",
+                "Use ranges, or a field with fewer values.",
+            ),
             terms: BTreeMap::new(),
             ranges: vec![Tally::default(); range_count],
             len_bytes: 0,
@@ -249,13 +253,7 @@ impl<'f> Tallies<'f> {
     fn term(&mut self, term: String) -> Result<&mut Tally, QueryError> {
         if !self.terms.contains_key(&term) {
             self.len_bytes += term.len() + VALUE_BYTES;
-            if self.len_bytes > self.memory_bytes_max {
-                return Err(QueryError::Memory {
-                    what: "select facet(...)",
-                    limit_bytes: self.memory_bytes_max,
-                    advice: "Use ranges, or a field with fewer values.",
-                });
-            }
+            self.charge.set(self.len_bytes)?;
         }
         Ok(self.terms.entry(term).or_default())
     }

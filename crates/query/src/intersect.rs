@@ -160,17 +160,15 @@ fn find<S: Source>(
         let (certain, uncertain) = sets.find(part)?.into_parts();
         let checked = evaluate_entries(&uncertain, part, source, options)?;
         let mut owners: BTreeMap<u64, Vec<EntryId>> = BTreeMap::new();
+        let mut charge = options.charge(
+            "intersect(...)",
+            "Use conditions that fewer entries satisfy.",
+        );
         for (visited, entry) in (1_usize..).zip(&certain.or(&checked)) {
             if visited.is_multiple_of(CHECK_ENTRIES) {
                 options.check()?;
             }
-            if visited.saturating_mul(ENTRY_BYTES) > options.memory_bytes_max {
-                return Err(QueryError::Memory {
-                    what: "intersect(...)",
-                    limit_bytes: options.memory_bytes_max,
-                    advice: "Use conditions that fewer entries satisfy.",
-                });
-            }
+            charge.set(visited.saturating_mul(ENTRY_BYTES))?;
             let Some(row) = source.row(entry.into()).map_err(QueryError::Source)? else {
                 continue;
             };

@@ -24,6 +24,8 @@ use crate::output::say::say;
 
 /// Scripts that run at a time may take this part of the memory together.
 const SCRIPTS_PART_OF_MEMORY: u64 = 8;
+/// And large queries this one: what is made of their results takes a few times as much.
+const QUERIES_PART_OF_MEMORY: u64 = 8;
 
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Args)]
@@ -160,6 +162,8 @@ pub(crate) fn run(arguments: &ServeArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
     // Before databases are opened, whose indexes run scripts.
     let scripts_bytes = memory_bytes() / SCRIPTS_PART_OF_MEMORY;
     jackdaw_database::bound_script_memory(usize::try_from(scripts_bytes).unwrap_or(usize::MAX));
+    let queries_bytes = memory_bytes() / QUERIES_PART_OF_MEMORY;
+    jackdaw_database::bound_query_memory(usize::try_from(queries_bytes).unwrap_or(usize::MAX));
     let set = Arc::new(match arguments.in_memory {
         true => set_in_memory(arguments.node_tag)?,
         false => open_set_of(arguments.node_tag, &arguments.data, disk)?,

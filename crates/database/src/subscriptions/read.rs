@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use jackdaw_document::{DocumentBuf, Limits, Value};
 use jackdaw_model::{DocumentNumber, Etag, Scope};
 use jackdaw_query::{
-    ExecuteOptions, FollowQuery, Follower, QueryError, StoredDocument, write_document,
+    ExecuteOptions, FollowQuery, Follower, QueryError, QueryMemory, StoredDocument, write_document,
 };
 
 use super::definition::{ArchivedDocuments, Subscription};
@@ -241,9 +241,12 @@ impl Batch<'_> {
             groups: None,
             costs: None,
         };
+        let defaults = ExecuteOptions::default();
+        let memory = QueryMemory::new(defaults.memory_bytes_max, self.limits.interrupt);
         let options = ExecuteOptions {
             interrupt: self.limits.interrupt,
-            ..ExecuteOptions::default()
+            memory: Some(&memory),
+            ..defaults
         };
         let mut whole = Vec::new();
         let (json, error) = match self.follower.row(document, &source, &options) {

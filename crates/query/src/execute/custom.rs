@@ -14,6 +14,7 @@ use super::ExecuteOptions;
 use super::ordered::CHECK_DOCUMENTS;
 use crate::error::{BoxError, QueryError};
 use crate::fields::FieldPath;
+use crate::memory::Charge;
 use crate::order::{Computed, Custom, OrderKey, OrderSource, SortValue};
 use crate::source::Source;
 use crate::syntax::Ordering;
@@ -64,6 +65,7 @@ pub(super) fn best_rows<S: Source>(
     let row_bytes =
         keys.len() * (size_of::<SortValue>() + RANK_BYTES) + size_of::<DocumentNumber>();
     let mut len_bytes = 0;
+    let mut charge = charge(options);
     for (visited, entry) in (1_u64..).zip(set) {
         if visited.is_multiple_of(CHECK_DOCUMENTS) {
             options.check()?;
@@ -82,9 +84,7 @@ pub(super) fn best_rows<S: Source>(
         }
         hits.numbers.push(number);
         len_bytes += row_bytes;
-        if len_bytes > options.memory_bytes_max {
-            return Err(too_much(options));
-        }
+        charge.set(len_bytes)?;
     }
     let clauses = keys.iter().zip(sorters).zip(columns);
     let clauses: Vec<Clause<'_>> = clauses
@@ -116,12 +116,19 @@ pub(super) fn best_rows<S: Source>(
         .collect())
 }
 
+const WHAT: &str = "order by custom(...)";
+const ADVICE: &str = "Ask for fewer documents.";
+
+fn charge<'a>(options: &ExecuteOptions<'a>) -> Charge<'a> {
+    options.charge(WHAT, ADVICE)
+}
+
 #[cold]
 fn too_much(options: &ExecuteOptions<'_>) -> QueryError {
     QueryError::Memory {
-        what: "order by custom(...)",
+        what: WHAT,
         limit_bytes: options.memory_bytes_max,
-        advice: "Ask for fewer documents.",
+        advice: ADVICE,
     }
 }
 

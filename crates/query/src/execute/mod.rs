@@ -42,6 +42,7 @@ use crate::costs::Costs;
 use crate::error::{BoxError, QueryError};
 use crate::groups::GroupSource;
 use crate::highlight::Highlightings;
+use crate::memory::{Charge, QueryMemory};
 use crate::plan::Plan;
 use crate::source::{Source, StoredDocument};
 
@@ -50,8 +51,10 @@ use crate::source::{Source, StoredDocument};
 pub struct ExecuteOptions<'a> {
     /// Stops the query soon after it became true: time is up, or the caller went away.
     pub interrupt: Option<&'a AtomicBool>,
-    /// Most memory for sorting and for telling distinct rows apart, in bytes.
+    /// Most memory of one step, such as sorting or telling distinct rows apart, in bytes.
     pub memory_bytes_max: usize,
+    /// What all steps are counted by, together with other queries.
+    pub memory: Option<&'a QueryMemory<'a>>,
     /// Seed of `random()` without one.
     pub random_seed: u64,
     /// Takes notes of what each step costs.
@@ -68,11 +71,26 @@ impl Default for ExecuteOptions<'_> {
         ExecuteOptions {
             interrupt: None,
             memory_bytes_max: 256 * 1024 * 1024,
+            memory: None,
             random_seed: 0,
             costs: None,
             marks_series: false,
             sorters: &[],
         }
+    }
+}
+
+impl<'a> ExecuteOptions<'a> {
+    /// The row that was made is gone.
+    pub(crate) fn end_row(&self) {
+        if let Some(memory) = self.memory {
+            memory.end_row();
+        }
+    }
+
+    /// Counts what a step keeps in memory.
+    pub(crate) fn charge(&self, what: &'static str, advice: &'static str) -> Charge<'a> {
+        Charge::new(self.memory, self.memory_bytes_max, what, advice)
     }
 }
 

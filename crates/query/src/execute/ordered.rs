@@ -15,6 +15,7 @@ use super::rows::Rows;
 use super::{ExecuteOptions, custom, ranked, score, walk};
 use crate::error::QueryError;
 use crate::fields::{IndexField, places_of};
+use crate::memory::Charge;
 use crate::order::{Computed, Distance, Nearest, OrderKey, OrderSource, SortValue, compare_rows};
 use crate::plan::{Access, Plan};
 use crate::source::Source;
@@ -254,6 +255,7 @@ pub(super) struct Best<'b> {
     options: &'b ExecuteOptions<'b>,
     rows: Vec<SortRow>,
     len_bytes: usize,
+    charge: Charge<'b>,
     /// Whether `rows[wanted - 1]` is the worst row that still counts.
     has_threshold: bool,
 }
@@ -271,6 +273,10 @@ impl<'b> Best<'b> {
             options,
             rows: Vec::new(),
             len_bytes: 0,
+            charge: options.charge(
+                "order by",
+                "Add a limit, or order by one field of an index.",
+            ),
             has_threshold: false,
         }
     }
@@ -302,14 +308,7 @@ impl<'b> Best<'b> {
         if self.len_bytes > self.options.memory_bytes_max {
             self.prune();
         }
-        if self.len_bytes > self.options.memory_bytes_max {
-            return Err(QueryError::Memory {
-                what: "order by",
-                limit_bytes: self.options.memory_bytes_max,
-                advice: "Add a limit, or order by one field of an index.",
-            });
-        }
-        Ok(())
+        self.charge.set(self.len_bytes)
     }
 
     /// Drops all but the best.

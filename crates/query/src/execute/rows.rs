@@ -18,6 +18,7 @@ use crate::error::QueryError;
 use crate::filter_script::Filtered;
 use crate::highlight::row_key;
 use crate::instants::with_canonical_times;
+use crate::memory::Charge;
 use crate::order::{Nearest, nearest_of};
 use crate::plan::Plan;
 use crate::project::{
@@ -57,6 +58,7 @@ pub(super) struct Rows<'r, S> {
     buffer: Vec<u8>,
     seen: HashSet<Box<[u8]>>,
     seen_bytes: usize,
+    seen_charge: Charge<'r>,
     /// Folded ids of included documents, in the order they were met, and of rows.
     include_ids: Vec<Box<str>>,
     known_ids: HashSet<Box<str>>,
@@ -92,6 +94,8 @@ impl<'r, S: Source> Rows<'r, S> {
             buffer: Vec::new(),
             seen: HashSet::new(),
             seen_bytes: 0,
+            seen_charge: options
+                .charge("select distinct", "Select fewer fields, or add conditions."),
             include_ids: Vec::new(),
             known_ids: HashSet::new(),
             scripted: Scripted::default(),
@@ -178,7 +182,9 @@ impl<'r, S: Source> Rows<'r, S> {
 
     /// The next match. Breaks when no more are needed.
     pub(super) fn push(&mut self, number: DocumentNumber) -> Result<ControlFlow<()>, QueryError> {
-        self.options.writing_rows(|| self.push_match(number))
+        let pushed = self.options.writing_rows(|| self.push_match(number));
+        self.options.end_row();
+        pushed
     }
 
     fn push_match(&mut self, number: DocumentNumber) -> Result<ControlFlow<()>, QueryError> {
@@ -502,13 +508,7 @@ impl<'r, S: Source> Rows<'r, S> {
             return Ok(false);
         }
         self.seen_bytes += row.len() + REMEMBERED_ROW_BYTES;
-        if self.seen_bytes > self.options.memory_bytes_max {
-            return Err(QueryError::Memory {
-                what: "select distinct",
-                limit_bytes: self.options.memory_bytes_max,
-                advice: "Select fewer fields, or add conditions.",
-            });
-        }
+        self.seen_charge.set(self.seen_bytes)?;
         self.seen.insert(row.as_ref().into());
         Ok(true)
     }

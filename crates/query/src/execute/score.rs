@@ -42,14 +42,14 @@ pub(super) fn scores<S: Source>(
     options: &ExecuteOptions<'_>,
     found: &IndexMatches,
 ) -> Result<(Scores, Option<Parts>), QueryError> {
-    let limit = options.memory_bytes_max;
-    if Scores::len_bytes(found.result.len()) > limit as u64 {
-        return Err(QueryError::Memory {
-            what: "order by score()",
-            limit_bytes: limit,
-            advice: "Add conditions, so that fewer documents match.",
-        });
-    }
+    let mut charge = options.charge(
+        "order by score()",
+        "Add conditions, so that fewer documents match.",
+    );
+    let len_bytes = Scores::len_bytes(found.result.len());
+    charge.set(usize::try_from(len_bytes).unwrap_or(usize::MAX))?;
+    // The scores stay until all rows were given.
+    charge.keep();
     let predicate = &plan.query.predicate;
     let access = source.index().filter(|_| plan.access == Access::Index);
     let main = access.as_ref().and_then(|access| access.reader);
@@ -111,6 +111,10 @@ fn fill_index<S: Source>(
         }
     });
     let mut batch = Batch::new();
+    let mut charge = options.charge(
+        "order by score()",
+        "Ask again when the index has caught up.",
+    );
     let mut slots = Vec::with_capacity(fields.len());
     for field in &fields {
         slots.push(batch.field(&field.name(), field.options())?);
@@ -128,14 +132,9 @@ fn fill_index<S: Source>(
         for (field, slot) in fields.iter().zip(&slots) {
             add_terms(&document, field, *slot, &mut terms);
         }
-        if batch.len_bytes() > options.memory_bytes_max {
-            return Err(QueryError::Memory {
-                what: "order by score()",
-                limit_bytes: options.memory_bytes_max,
-                advice: "Ask again when the index has caught up.",
-            });
-        }
+        charge.set(batch.len_bytes())?;
     }
+    charge.keep();
     let mut store = MemoryStore::new();
     IndexWriter::new().apply(&mut store, &batch, None)?;
     Ok(store)

@@ -39,6 +39,9 @@ struct Group {
     is_inexact: bool,
 }
 
+const GROUP_BY: &str = "group by";
+const FEWER_KEYS: &str = "Group by fewer keys.";
+
 /// See the file head.
 pub(super) struct Tally {
     sum_count: usize,
@@ -102,6 +105,7 @@ impl Tally {
                 self.take_out(number.map_err(QueryError::Source)?.0);
             }
         }
+        let mut charge = options.charge(GROUP_BY, FEWER_KEYS);
         let numbers = source.changed(scope, after).map_err(QueryError::Source)?;
         for (visited, number) in (1_u64..).zip(numbers) {
             if visited.is_multiple_of(CHECK_DOCUMENTS) {
@@ -113,12 +117,15 @@ impl Tally {
             }
             if let Some(document) = source.document(number).map_err(QueryError::Source)? {
                 self.add(grouping, &document, options.memory_bytes_max)?;
+                charge.set(self.groups_bytes)?;
             }
             if !is_new && self.parts.is_none() {
                 return Ok(false);
             }
         }
         self.add_doubles_anew();
+        // The groups stay until their rows were given.
+        charge.keep();
         Ok(true)
     }
 
@@ -225,9 +232,9 @@ impl Tally {
     ) -> Result<u32, QueryError> {
         self.groups_bytes += group_bytes(self.sum_count, &folded);
         let too_many = || QueryError::Memory {
-            what: "group by",
+            what: GROUP_BY,
             limit_bytes: memory_bytes_max,
-            advice: "Group by fewer keys.",
+            advice: FEWER_KEYS,
         };
         if self.groups_bytes > memory_bytes_max {
             return Err(too_many());

@@ -22,6 +22,7 @@ use crate::error::QueryError;
 use crate::execute::ExecuteOptions;
 use crate::fields::FieldPath;
 use crate::filter::{Constant, Filter, Found as FilterValue, holds_for, with_field};
+use crate::memory::Charge;
 use crate::project::{Found, find};
 use crate::scripted::Loaded;
 use crate::source::{SeriesEntry, SeriesExtent, Source, StoredDocument};
@@ -240,6 +241,10 @@ pub(crate) fn run<S: Source>(
         taken: 0,
         visited: 0,
         kept_bytes: 0,
+        charge: options.charge(
+            "a time series of one row",
+            "Ask for a shorter range, or group by longer spans.",
+        ),
         open: Vec::new(),
         done: Vec::new(),
         times: None,
@@ -255,7 +260,10 @@ pub(crate) fn run<S: Source>(
     });
     visited.map_err(QueryError::Source)?;
     outcome?;
-    reading.finish()
+    let answer = reading.finish()?;
+    // It is in the row until that was given.
+    reading.charge.keep_for_row();
+    Ok(answer)
 }
 
 /// Whether a policy made the series, as its name says.
@@ -290,6 +298,7 @@ struct Reading<'r, S> {
     taken: u64,
     visited: u64,
     kept_bytes: usize,
+    charge: Charge<'r>,
     /// Groups of the present span, in the order of their first entries.
     open: Vec<Open>,
     done: Vec<Done>,
@@ -321,7 +330,7 @@ impl<S: Source> Reading<'_, S> {
         self.taken += 1;
         let Some(aggregates) = &self.query.aggregates else {
             self.take_raw(&entry);
-            return self.check_memory(self.raw.len());
+            return self.charge.set(self.raw.len());
         };
         let keeps_all = aggregates
             .iter()
@@ -346,7 +355,7 @@ impl<S: Source> Reading<'_, S> {
             true => into.add_rolled_up(entry.values, keeps_all),
             false => into.add(entry.values, keeps_all),
         };
-        self.check_memory(self.kept_bytes)
+        self.charge.set(self.kept_bytes)
     }
 
     fn take_raw(&mut self, entry: &SeriesEntry<'_>) {
@@ -409,18 +418,7 @@ impl<S: Source> Reading<'_, S> {
         }
     }
 
-    fn check_memory(&self, bytes: usize) -> Result<(), QueryError> {
-        match bytes > self.options.memory_bytes_max {
-            false => Ok(()),
-            true => Err(QueryError::Memory {
-                what: "a time series of one row",
-                limit_bytes: self.options.memory_bytes_max,
-                advice: "Ask for a shorter range, or group by longer spans.",
-            }),
-        }
-    }
-
-    fn finish(mut self) -> Result<SeriesAnswer, QueryError> {
+    fn finish(&mut self) -> Result<SeriesAnswer, QueryError> {
         let query = self.query;
         if query.aggregates.is_none() {
             let mut results = vec![b'['];
@@ -466,7 +464,7 @@ impl<S: Source> Reading<'_, S> {
                 let to = period.after(from.saturating_add(offset)) - offset;
                 let part = (from - last.from) as f64 / gap;
                 self.kept_bytes += 2 * RESULT_BYTES;
-                self.check_memory(self.kept_bytes)?;
+                self.charge.set(self.kept_bytes)?;
                 self.options.check()?;
                 filled.push(Done {
                     from,
