@@ -237,6 +237,15 @@ pub enum WriteError {
         /// The limit.
         max_bytes: usize,
     },
+    /// The documents that the patches of a batch tell take more than they may. Nothing was written.
+    #[error(
+        "the documents that this batch returns take more than {max_bytes} bytes, so nothing was \
+         written: let fewer of its patches return their document"
+    )]
+    ToldTooMuch {
+        /// The limit.
+        max_bytes: usize,
+    },
     /// An earlier batch of the same import or operation failed.
     #[error("an earlier batch was not stored, so this one was not either")]
     EarlierBatch,

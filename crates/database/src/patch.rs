@@ -100,6 +100,9 @@ pub struct Patch {
     pub foreseen: Option<Arc<Foreseen>>,
     /// Whether the outcome tells the document as the patch left it.
     pub tells_document: bool,
+    /// Bytes of documents that the patches of a batch up to this one may tell together. A batch
+    /// beyond it fails.
+    pub told_bytes_max: usize,
     /// Whether the outcome tells the document before, and what the script did.
     pub debug: bool,
     /// Given back with the outcome, for callers that tell patches apart by it.
@@ -123,6 +126,7 @@ impl Patch {
             }),
             foreseen: None,
             tells_document: true,
+            told_bytes_max: usize::MAX,
             debug: false,
             tag: 0,
         }

@@ -17,8 +17,8 @@ use jackdaw_model::{Etag, Scope};
 use jackdaw_query::syntax::{Expression, SourceName};
 use jackdaw_query::{
     BoundQuery, Costs, ExecuteOptions, FieldKind, FieldPath, IndexField, IndexSchema, Outcome,
-    Parameters, ProjectionBehavior, QueryError, QueryMemory, RowSink, Sorters, bind_over, execute, plan,
-    resolve_exchange, syntax,
+    Parameters, ProjectionBehavior, QueryError, QueryMemory, RowSink, Sorters, bind_over, execute,
+    plan, resolve_exchange, syntax,
 };
 use jackdaw_script::sorter::Sorter;
 use jackdaw_search::{Field, FieldOptions, IndexError, IndexReader};

@@ -81,7 +81,7 @@ pub struct ServerConfig {
     pub body_bytes_max: usize,
     /// Bytes of request bodies that are in memory at a time, small ones left out. Those that need
     /// more wait. As many bytes again are shared out to pieces of long answers, which get smaller
-    /// where there are many.
+    /// where there are many; what answers have in memory beyond pieces may take four times as much.
     pub bodies_bytes_max: usize,
     /// How long a body waits for memory. Beyond it: 503.
     pub bodies_wait_max: Duration,

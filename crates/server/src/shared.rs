@@ -43,7 +43,8 @@ pub(crate) struct Shared {
     pub(crate) bodies: BodyMemory,
     /// Memory of what web sockets watch, as much as that of bodies, which it must not take.
     pub(crate) watched: BodyMemory,
-    /// Memory of what clients did not read yet of long answers, as much again.
+    /// Memory of answers: as much again for pieces that clients did not read yet, and several times
+    /// as much for what is larger.
     pub(crate) pieces: Arc<PieceMemory>,
     guard: RwLock<Arc<Guard>>,
     pub(crate) router: Router<Row>,
@@ -93,7 +94,7 @@ impl Shared {
         let admission = Admission::new(&config);
         let bodies = BodyMemory::new(config.bodies_bytes_max, config.bodies_wait_max);
         let watched = BodyMemory::new(config.bodies_bytes_max, config.bodies_wait_max);
-        let pieces = PieceMemory::new(config.bodies_bytes_max);
+        let pieces = PieceMemory::new(config.bodies_bytes_max, config.bodies_wait_max);
         let guard = guard_of(&config, tls.as_ref());
         let router = Router::new(routes::table()).expect("a test builds the same table");
         Ok(Shared {

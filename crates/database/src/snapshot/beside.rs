@@ -118,13 +118,13 @@ impl Snapshot {
         prefix: &str,
         start: usize,
         page_size: usize,
-    ) -> Result<Vec<ExchangeValue>, ReadError> {
-        let Some(exchange) = self.transaction.tree(EXCHANGE)? else {
-            return Ok(Vec::new());
-        };
-        let entries = exchange.prefix(lowercase(prefix).as_bytes())?;
-        let page = entries.skip(start).take(page_size);
-        page.map(|entry| exchange_value(entry?.1)).collect()
+    ) -> Result<impl Iterator<Item = Result<ExchangeValue, ReadError>>, ReadError> {
+        let exchange = self.transaction.tree(EXCHANGE)?;
+        let prefix = lowercase(prefix);
+        let entries = exchange.map(|exchange| exchange.prefix(prefix.as_bytes()));
+        let page = entries.transpose()?.into_iter().flatten();
+        let page = page.skip(start).take(page_size);
+        Ok(page.map(|entry| exchange_value(entry?.1)))
     }
 
     /// The index of the cluster-wide transaction that changed a document last.

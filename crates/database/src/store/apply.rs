@@ -188,6 +188,8 @@ pub(crate) struct Writer<'w> {
     pub(super) state: State,
     collections: FxHashMap<CollectionNumber, OpenCollection>,
     wants_results: bool,
+    /// Bytes of documents in the results.
+    pub(super) told_bytes: usize,
     /// Leaves documents alone that are put with the content that they have.
     skips_unchanged: bool,
     pub(super) applied: Applied,
@@ -223,6 +225,7 @@ impl<'w> Writer<'w> {
             state,
             collections: FxHashMap::default(),
             wants_results: false,
+            told_bytes: 0,
             skips_unchanged: false,
             applied,
             touched: BTreeSet::new(),

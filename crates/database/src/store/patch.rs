@@ -609,6 +609,12 @@ impl Writer<'_> {
     /// Carries out a patch and keeps its result.
     pub(super) fn patch(&mut self, work: &Patch, clock: &dyn Vfs) -> Result<(), WriteError> {
         let outcome = patch(self, work, clock)?;
+        self.told_bytes += outcome.modified.as_ref().map_or(0, Vec::len);
+        if self.told_bytes > work.told_bytes_max {
+            return Err(WriteError::ToldTooMuch {
+                max_bytes: work.told_bytes_max,
+            });
+        }
         let is_stored = outcome.stored.is_some();
         let slot = self.push_result(CommandResult::Patch(Box::new(outcome)));
         // Counters that the script made rewrite the document at the end.

@@ -262,7 +262,7 @@ fn compare_exchange_changes_only_for_who_knows_the_index() {
     let snapshot = database.read().unwrap();
     let found = snapshot.exchange_value("key").unwrap().unwrap();
     assert_eq!(found.value.root().to_json(), r#"{"Object":3}"#);
-    assert_eq!(snapshot.exchange_values("ke", 0, 9).unwrap().len(), 1);
+    assert_eq!(snapshot.exchange_values("ke", 0, 9).unwrap().count(), 1);
     let gone = database
         .change_exchange("key", changed.index, ExchangeChange::Delete)
         .unwrap();

@@ -102,6 +102,7 @@ fn patches(
             work: work.clone(),
             foreseen: foreseen.map(Arc::new),
             tells_document: false,
+            told_bytes_max: usize::MAX,
             ..Patch::script(&id, "", None)
         }))
     });

@@ -132,7 +132,9 @@ fn exchange(database: &Database, key: &str, index: u64, value: &str) -> Result<u
 }
 
 fn keys(database: &Database) -> Vec<String> {
-    let values = database.read().unwrap().exchange_values("", 0, 99).unwrap();
+    let snapshot = database.read().unwrap();
+    let values = snapshot.exchange_values("", 0, 99).unwrap();
+    let values: Vec<_> = values.collect::<Result<_, _>>().unwrap();
     values.into_iter().map(|value| value.key).collect()
 }
 

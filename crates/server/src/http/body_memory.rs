@@ -1,6 +1,7 @@
-//! How much memory the bodies of requests may take together.
+//! How much memory the bodies of requests may take together, and large parts of answers.
 //!
-//! Asked by `body`, by uploads and by bulk inserts while bytes arrive: what was announced and did
+//! Asked by `body`, by uploads and by bulk inserts while bytes arrive, by `piece_memory` for what
+//! answers have beyond their pieces: what was announced and did
 //! not come takes nothing. One that needs more than there is waits for others to be done, and is
 //! turned away with 503 when that takes long; so two that wait for each other do not wait for ever.
 //! They wait for different times: what the first gives back may be enough for the others.
@@ -85,6 +86,11 @@ impl BodyMemory {
 }
 
 impl BodyPlace {
+    /// Whether there is room for so many bytes when nothing else is there.
+    pub(crate) fn has_room_for(&self, len_bytes: u64) -> bool {
+        len_bytes <= u64::from(self.units_max) * UNIT_BYTES
+    }
+
     /// The body has so many bytes by now. One that is larger than all there is takes all of it.
     pub(crate) async fn grow(&mut self, len_bytes: u64) -> Result<(), Overloaded> {
         let more = self.missing(len_bytes);

@@ -19,6 +19,7 @@ mod listener;
 mod pages;
 mod piece_memory;
 mod quick;
+mod relay;
 mod reply;
 mod stall;
 mod tls;
@@ -27,7 +28,7 @@ pub(crate) use addresses::{Addresses, subscriber};
 pub(crate) use admission::Admission;
 pub(crate) use body::{Pace, crowded, stalled, unpack_part};
 pub(crate) use body_memory::{BodyMemory, BodyPlace};
-pub(crate) use chunks::ChunkWriter;
+pub(crate) use chunks::{ChunkWriter, Cut, Sink, placed, written};
 pub(crate) use dispatch::{
     Call, Handler, Outcome, Pending, Quick, answer_inner, overloaded, panicked,
 };
@@ -37,5 +38,6 @@ pub(crate) use listener::serve;
 pub(crate) use pages::{ATTACHMENT_POLICY, STUDIO_POLICY};
 pub(crate) use piece_memory::PieceMemory;
 pub(crate) use quick::QuickReads;
+pub(crate) use relay::Relay;
 pub(crate) use reply::{BrokenStream, Reply};
 pub(crate) use tls::{Tls, check_server_identity};

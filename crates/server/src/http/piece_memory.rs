@@ -6,12 +6,19 @@
 //! no more than their part. Nobody waits for anybody: an answer that nobody reads would hold up
 //! those that are read.
 //!
+//! What is larger than a piece can be (a long row, what has to be gathered before the first row,
+//! an answer that cannot come in pieces) is counted in bytes, in one pool for all answers: those
+//! that need more than there is wait, and are refused when that takes long.
+//!
 //! Bounds: `bytes_max` is shared evenly by those that are under way when a piece is made. What was
 //! made before others came stays as it is, and no piece is smaller than [`PIECE_BYTES_MIN`] or than
 //! its last row: `n` answers take at most about `bytes_max * (1 + ln n)`, or four such pieces each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::body_memory::{BodyMemory, BodyPlace};
 
 /// Size of a piece where there is no lack of memory. Answers below it, which is nearly all of them,
 /// go out with their length.
@@ -24,11 +31,15 @@ const AHEAD_MAX: usize = 4;
 /// that the connection has.
 const NOT_WAITING: usize = 3;
 
+/// The pool of what is larger has room for this many times what pieces share.
+const LARGE_PARTS: usize = 4;
+
 /// See the file head.
 #[derive(Debug)]
 pub(crate) struct PieceMemory {
     bytes_max: usize,
     under_way: AtomicUsize,
+    large: BodyMemory,
 }
 
 /// What an answer that is under way is counted by.
@@ -36,11 +47,17 @@ pub(crate) struct PieceMemory {
 pub(crate) struct Counted(Arc<PieceMemory>);
 
 impl PieceMemory {
-    pub(crate) fn new(bytes_max: usize) -> Arc<PieceMemory> {
+    pub(crate) fn new(bytes_max: usize, wait_max: Duration) -> Arc<PieceMemory> {
         Arc::new(PieceMemory {
             bytes_max,
             under_way: AtomicUsize::new(0),
+            large: BodyMemory::new(bytes_max.saturating_mul(LARGE_PARTS), wait_max),
         })
+    }
+
+    /// A place for what one answer has beyond its pieces, of which nothing is there yet.
+    pub(crate) fn large(&self) -> BodyPlace {
+        self.large.enter()
     }
 
     /// One more answer is under way until what this gives is dropped.
@@ -84,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_more_are_under_way_the_less_each_has() {
-        let memory = PieceMemory::new(4 << 20);
+        let memory = PieceMemory::new(4 << 20, Duration::ZERO);
         let mut under_way = vec![memory.enter(), memory.enter()];
         assert_eq!(
             (memory.piece_bytes(), memory.pieces_ahead()),

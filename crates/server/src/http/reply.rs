@@ -5,7 +5,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -208,18 +208,30 @@ impl ReplyBody {
         pieces.packer.is_some()
     }
 
-    /// All bytes of the body, for an answer that goes into another.
-    pub(crate) async fn collect(self) -> Result<Bytes, BrokenStream> {
+    /// The body piece by piece, for an answer that goes into another.
+    pub(super) fn into_pieces(self) -> OwnPieces {
         match self {
-            ReplyBody::Empty => Ok(Bytes::new()),
-            ReplyBody::Whole(bytes) => Ok(bytes),
-            ReplyBody::Pieces(mut pieces) | ReplyBody::Leased(Leased { mut pieces, .. }) => {
-                let mut bytes = BytesMut::new();
-                while let Some(piece) = pieces.received.recv().await {
-                    bytes.extend_from_slice(&piece?);
-                }
-                Ok(bytes.freeze())
+            ReplyBody::Empty => OwnPieces::Whole(None),
+            ReplyBody::Whole(bytes) => OwnPieces::Whole(Some(bytes)),
+            ReplyBody::Pieces(pieces) | ReplyBody::Leased(Leased { pieces, .. }) => {
+                OwnPieces::Several(pieces)
             }
+        }
+    }
+}
+
+/// A body that is read by this program.
+pub(super) enum OwnPieces {
+    Whole(Option<Bytes>),
+    Several(Pieces),
+}
+
+impl OwnPieces {
+    /// The next piece; `None` at the end.
+    pub(super) async fn next(&mut self) -> Option<Result<Bytes, BrokenStream>> {
+        match self {
+            OwnPieces::Whole(bytes) => bytes.take().map(Ok),
+            OwnPieces::Several(pieces) => pieces.received.recv().await,
         }
     }
 }

@@ -13,17 +13,20 @@ use hyper::header::CONTENT_TYPE;
 use jackdaw_database::{
     AttachmentContent, Command, CommandResult, Flags, GuardedDocument, guard_index,
 };
-use jackdaw_document::{
-    ArrayWriter, Object, ObjectWriter, Parser, Value, split_metadata, write_object,
-};
+use jackdaw_document::{ArrayWriter, Object, ObjectWriter, Parser, Value, split_metadata};
 
+use super::counters::write_items;
 use super::queries::long;
-use super::{attachments, compare_exchange, counters, failure, input, patches, series, writing};
-use crate::http::{Call, Pending, Reply, unpack_part};
+use super::writing::{self, ToldDocuments};
+use super::{attachments, compare_exchange, counters, failure, input, patches, series};
+use crate::http::{Call, ChunkWriter, Pending, Reply, Sink, unpack_part, written};
 use crate::wire::{WireError, kind, multipart};
 
 /// Commands of cluster-wide transactions alone.
 const CLUSTER_WIDE_ONLY: &[&str] = &["CompareExchangePUT", "CompareExchangeDELETE"];
+
+/// Objects of an answer that take no time to be written.
+const SHORT_WEIGHT_MAX: usize = 128;
 
 /// The commands of a request.
 struct Batch {
@@ -36,24 +39,62 @@ struct Batch {
 pub(super) fn bulk_docs(call: Arc<Call>) -> Pending {
     Box::pin(async move {
         let database = super::database_soon(&call).await?;
-        let batch = writing::prepare(&call, read_batch).await?;
-        let Batch {
-            commands,
-            cluster_wide,
-        } = batch;
-        if commands.is_empty() {
-            return Ok(reply(&[], None));
-        }
-        let (index, results) = match cluster_wide {
-            None => (None, writing::write(&call, &database, commands).await?),
-            Some(guarded) => {
-                let done = writing::submit_cluster_wide(&database, commands, guarded).await?;
-                (Some(done.0), done.1)
+        let mut told = ToldDocuments::few(&call);
+        let (index, results, tells_documents) = loop {
+            let Batch {
+                mut commands,
+                cluster_wide,
+            } = writing::prepare(&call, read_batch).await?;
+            let tells_documents = bound_told(&mut commands, told.bytes_max);
+            match cluster_wide {
+                None if commands.is_empty() => break (None, Vec::new(), false),
+                None if tells_documents => match writing::try_submit(&database, commands).await {
+                    Ok(results) => break (None, results, true),
+                    Err(error) => told.grow(&call, &error).await?,
+                },
+                None => {
+                    let results = writing::write(&call, &database, commands).await?;
+                    break (None, results, false);
+                }
+                Some(_) if commands.is_empty() => break (None, Vec::new(), false),
+                Some(guarded) => {
+                    let done = writing::submit_cluster_wide(&database, commands, guarded).await?;
+                    break (Some(done.0), done.1, false);
+                }
             }
         };
         writing::wait_as_asked(&call, &database).await?;
-        Ok(reply(&results, index))
+        if tells_documents {
+            let mut body = Vec::new();
+            push_results(&mut body, &results, index)?;
+            drop(results);
+            return Ok(Reply::json(StatusCode::CREATED, told.counted(body)));
+        }
+        let is_short = weight(&results) <= SHORT_WEIGHT_MAX;
+        let write = move |out: &mut ChunkWriter| push_results(out, &results, index);
+        written(&call, StatusCode::CREATED, is_short, write).await
     })
+}
+
+/// Bounds the documents that patches tell; whether there are any.
+fn bound_told(commands: &mut [Command], bytes_max: usize) -> bool {
+    let mut tells_documents = false;
+    for command in commands {
+        if let Command::Patch(patch) = command {
+            patch.told_bytes_max = bytes_max;
+            tells_documents |= patch.tells_document;
+        }
+    }
+    tells_documents
+}
+
+/// About how many objects the results are in the answer.
+fn weight(results: &[CommandResult]) -> usize {
+    let weights = results.iter().map(|result| match result {
+        CommandResult::Counters { counters, .. } => 1 + counters.len(),
+        _ => 1,
+    });
+    weights.sum()
 }
 
 /// The commands of the body, checked.
@@ -244,20 +285,36 @@ fn read_put(command: Object<'_>, spare: &mut Parser) -> Result<Command, WireErro
     })
 }
 
-fn reply(results: &[CommandResult], transaction_index: Option<u64>) -> Reply {
-    let mut body = Vec::with_capacity(16 + results.len() * 192);
-    write_object(&mut body, |object| {
-        let is_cluster_wide = transaction_index.is_some();
-        object.array("Results", |list| {
-            for result in results {
-                push_result(list, result, is_cluster_wide);
-            }
-        });
-        if let Some(index) = transaction_index {
-            object.long("TransactionIndex", long(index));
+fn push_results(
+    out: &mut dyn Sink,
+    results: &[CommandResult],
+    transaction_index: Option<u64>,
+) -> Result<(), WireError> {
+    let is_cluster_wide = transaction_index.is_some();
+    out.buffer().extend_from_slice(b"{\"Results\":[");
+    let mut is_first = true;
+    for result in results {
+        let buffer = out.buffer();
+        let before = buffer.len();
+        if !is_first {
+            buffer.push(b',');
         }
-    });
-    Reply::json(StatusCode::CREATED, body)
+        let start = buffer.len();
+        write_items(buffer, |list| push_result(list, result, is_cluster_wide));
+        // Several patches share one result.
+        match buffer.len() == start {
+            true => buffer.truncate(before),
+            false => is_first = false,
+        }
+        out.checkpoint()?;
+    }
+    out.buffer().push(b']');
+    if let Some(index) = transaction_index {
+        let index = format!(",\"TransactionIndex\":{index}");
+        out.buffer().extend_from_slice(index.as_bytes());
+    }
+    out.buffer().push(b'}');
+    Ok(())
 }
 
 /// Clients copy every member of a `PUT` result but `Type` into the document's metadata.

@@ -2,13 +2,15 @@
 //!
 //! Also the parts of cluster-wide transactions and loads that are about them.
 
+use std::collections::HashSet;
+
 use hyper::StatusCode;
 use jackdaw_database::{Command, ExchangeChange, ExchangeOutcome, ExchangeValue, Snapshot};
-use jackdaw_document::{DocumentBuf, Object, ObjectWriter, Path, write_object};
+use jackdaw_document::{DocumentBuf, Object, ObjectWriter, Path, write_object, write_string};
 
 use super::queries::long;
 use super::{documents, failure, input};
-use crate::http::{Call, Outcome, Reply};
+use crate::http::{Call, ChunkWriter, Outcome, Reply, Sink};
 use crate::wire::{QueryString, WireError, kind};
 
 /// Longest key on the wire, in bytes.
@@ -16,19 +18,27 @@ const KEY_BYTES_MAX: usize = 512;
 /// What keys of guards begin with: the values that cluster-wide transactions keep for documents.
 const GUARD_PREFIX: &str = "rvn-atomic/";
 
-/// `GET /databases/*/cmpxchg?key=` (repeated) or `?startsWith=&start=&pageSize=`
-pub(super) fn get(call: &Call) -> Outcome {
+/// `GET /databases/*/cmpxchg?key=` (repeated, each told once) or `?startsWith=&start=&pageSize=`
+pub(super) fn get(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let query = call.query();
     let snapshot = documents::snapshot(call)?;
     let read = |error| failure::read(&error);
     if query.has("key") {
-        let keys: Vec<String> = query.all("key").map(|key| key.into_owned()).collect();
-        let find = |key: &String| Ok((key.clone(), snapshot.exchange_value(key).map_err(read)?));
-        let found: Vec<_> = keys.iter().map(find).collect::<Result<_, WireError>>()?;
-        if let [(_, None)] = &found[..] {
-            return Ok(Reply::empty(StatusCode::NOT_FOUND));
+        let mut keys: Vec<String> = query.all("key").map(|key| key.into_owned()).collect();
+        let mut seen = HashSet::new();
+        // Clients read the list into a table by key.
+        keys.retain(|key| seen.insert(key.to_lowercase()));
+        let find = |key: String| {
+            let value = snapshot.exchange_value(&key).map_err(read)?;
+            Ok((key, value))
+        };
+        if let [key] = &keys[..]
+            && snapshot.exchange_value(key).map_err(read)?.is_none()
+        {
+            out.head = Reply::empty(StatusCode::NOT_FOUND);
+            return Ok(());
         }
-        return Ok(listing(&found));
+        return list(out, keys.into_iter().map(find));
     }
     let number = |name: &str| {
         query
@@ -43,23 +53,35 @@ pub(super) fn get(call: &Call) -> Outcome {
     let values = snapshot
         .exchange_values(&prefix, start, size)
         .map_err(read)?;
-    let found: Vec<_> = values
-        .into_iter()
-        .map(|value| (value.key.to_lowercase(), Some(value)))
-        .collect();
-    Ok(listing(&found))
+    list(
+        out,
+        values.map(|value| {
+            let value = value.map_err(read)?;
+            Ok((value.key.to_lowercase(), Some(value)))
+        }),
+    )
 }
 
-fn listing(found: &[(String, Option<ExchangeValue>)]) -> Reply {
-    let mut body = Vec::new();
-    write_object(&mut body, |object| {
-        object.array("Results", |list| {
-            for (key, value) in found {
-                list.object(|row| push(row, key, value.as_ref()));
-            }
-        });
-    });
-    Reply::json(StatusCode::OK, body)
+type Found = Result<(String, Option<ExchangeValue>), WireError>;
+
+/// Writes the list, one value in memory at a time.
+fn list(out: &mut ChunkWriter, found: impl Iterator<Item = Found>) -> Result<(), WireError> {
+    out.buffer.extend_from_slice(b"{\"Results\":[");
+    for (slot, found) in found.enumerate() {
+        let (key, value) = found?;
+        if slot > 0 {
+            out.buffer.push(b',');
+        }
+        out.announce(stored_bytes(value.as_ref()))?;
+        write_object(&mut out.buffer, |row| push(row, &key, value.as_ref()));
+        out.checkpoint()?;
+    }
+    out.buffer.extend_from_slice(b"]}");
+    Ok(())
+}
+
+fn stored_bytes(value: Option<&ExchangeValue>) -> usize {
+    value.map_or(0, |value| value.value.len())
 }
 
 fn push(row: &mut ObjectWriter<'_>, key: &str, value: Option<&ExchangeValue>) {
@@ -197,7 +219,7 @@ impl Wanted {
         snapshot: &Snapshot,
         bodies: impl Iterator<Item = jackdaw_document::Value<'d>>,
         is_cluster_wide: bool,
-        out: &mut Vec<u8>,
+        out: &mut dyn Sink,
     ) -> Result<(), WireError> {
         let mut keys: Vec<String> = Vec::new();
         for body in bodies {
@@ -218,28 +240,36 @@ pub(super) fn push_includes(
     snapshot: &Snapshot,
     mut keys: Vec<String>,
     is_cluster_wide: bool,
-    out: &mut Vec<u8>,
+    out: &mut dyn Sink,
 ) -> Result<(), WireError> {
     keys.sort();
     keys.dedup();
-    let mut found = Vec::new();
-    for key in keys {
+    out.buffer()
+        .extend_from_slice(b",\"CompareExchangeValueIncludes\":{");
+    for (slot, key) in keys.iter().enumerate() {
         let value = snapshot
-            .exchange_value(&key)
+            .exchange_value(key)
             .map_err(|error| failure::read(&error))?;
-        found.push((key, value));
+        out.announce(stored_bytes(value.as_ref()))?;
+        push_name(out.buffer(), slot, key);
+        write_object(out.buffer(), |row| {
+            push(row, key, value.as_ref());
+            if let Some(value) = value.as_ref().filter(|_| is_cluster_wide) {
+                let vector = snapshot.origin().transaction_vector(value.index);
+                row.string("ChangeVector", &vector);
+            }
+        });
+        out.checkpoint()?;
     }
-    out.extend_from_slice(b",\"CompareExchangeValueIncludes\":");
-    write_object(out, |members| {
-        for (key, value) in &found {
-            members.object(key, |row| {
-                push(row, key, value.as_ref());
-                if let Some(value) = value.as_ref().filter(|_| is_cluster_wide) {
-                    let vector = snapshot.origin().transaction_vector(value.index);
-                    row.string("ChangeVector", &vector);
-                }
-            });
-        }
-    });
+    out.buffer().push(b'}');
     Ok(())
+}
+
+/// Begins the member at `slot` of an object.
+pub(super) fn push_name(out: &mut Vec<u8>, slot: usize, name: &str) {
+    if slot > 0 {
+        out.push(b',');
+    }
+    write_string(out, name);
+    out.push(b':');
 }

@@ -8,18 +8,21 @@ use jackdaw_database::{
     Command, CommandResult, CounterAction, CounterOperation, CounterValue, DocumentRow, Origin,
     Snapshot,
 };
-use jackdaw_document::{ArrayWriter, Object, ObjectWriter, write_object};
+use jackdaw_document::{ArrayWriter, Object, ObjectWriter, write_array};
 
+use super::compare_exchange::push_name;
 use super::{documents, failure, input, writing};
-use crate::http::{Call, Outcome, Pending, Reply};
+use crate::http::{Call, ChunkWriter, Pending, Sink, written};
 use crate::wire::{QueryString, WireError, kind};
 use hyper::StatusCode;
 
+/// Counters that are written between two looks at the size of an answer.
+const RUN: usize = 64;
 /// The name that stands for all counters of a document.
 const ALL: &str = "@all_counters";
 
 /// `GET /databases/*/counters?docId=&counter=&full=`: all counters when none is named.
-pub(super) fn get(call: &Call) -> Outcome {
+pub(super) fn get(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let query = call.query();
     let id = query
         .filled("docId")
@@ -44,15 +47,31 @@ pub(super) fn get(call: &Call) -> Outcome {
         (None, _) => vec![None; names.len()],
     };
     let origin = query.flag("full").then(|| snapshot.origin());
-    Ok(reply(&id, &found, origin))
+    out.hold(held_bytes(&found))?;
+    out.buffer.extend_from_slice(b"{\"Counters\":[");
+    for (slot, run) in found.chunks(RUN).enumerate() {
+        if slot > 0 {
+            out.buffer.push(b',');
+        }
+        write_items(&mut out.buffer, |list| push_all(list, &id, run, origin));
+        out.checkpoint()?;
+    }
+    out.buffer.extend_from_slice(b"]}");
+    Ok(())
 }
 
-fn reply(id: &str, found: &[Option<CounterValue>], origin: Option<&Origin>) -> Reply {
-    let mut body = Vec::new();
-    write_object(&mut body, |object| {
-        object.array("Counters", |list| push_all(list, id, found, origin));
-    });
-    Reply::json(StatusCode::OK, body)
+/// Memory of counters that were read.
+fn held_bytes(found: &[Option<CounterValue>]) -> usize {
+    let names = found.iter().flatten().map(|counter| counter.name.len());
+    size_of_val(found) + names.sum::<usize>()
+}
+
+/// Items of a list without its brackets.
+pub(super) fn write_items(out: &mut Vec<u8>, items: impl FnOnce(&mut ArrayWriter<'_>)) {
+    let start = out.len();
+    write_array(out, items);
+    out.pop();
+    out.remove(start);
 }
 
 /// Appends counters of a document, with the values of all nodes when `origin` is given.
@@ -94,18 +113,33 @@ pub(super) fn post(call: Arc<Call>) -> Pending {
             true => Vec::new(),
             false => writing::write(&call, &database, commands).await?,
         };
-        let origin = is_full.then(|| database.origin());
-        let mut body = Vec::new();
-        write_object(&mut body, |object| {
-            object.array("Counters", |list| {
-                for result in &results {
-                    if let CommandResult::Counters { id, counters, .. } = result {
-                        push_all(list, id, counters, origin);
-                    }
-                }
-            });
+        let origin = is_full.then(|| database.origin().clone());
+        let count = results.iter().map(|result| match result {
+            CommandResult::Counters { counters, .. } => counters.len(),
+            _ => 0,
         });
-        Ok(Reply::json(StatusCode::OK, body))
+        let is_short = count.sum::<usize>() <= RUN;
+        written(&call, StatusCode::OK, is_short, move |out| {
+            out.buffer.extend_from_slice(b"{\"Counters\":[");
+            let mut is_first = true;
+            for result in &results {
+                let CommandResult::Counters { id, counters, .. } = result else {
+                    continue;
+                };
+                for run in counters.chunks(RUN) {
+                    if !std::mem::take(&mut is_first) {
+                        out.buffer.push(b',');
+                    }
+                    write_items(&mut out.buffer, |list| {
+                        push_all(list, id, run, origin.as_ref());
+                    });
+                    out.checkpoint()?;
+                }
+            }
+            out.buffer.extend_from_slice(b"]}");
+            Ok(())
+        })
+        .await
     })
 }
 
@@ -211,10 +245,10 @@ impl Wanted {
         &self,
         snapshot: &Snapshot,
         documents: &[&DocumentRow<'_>],
-        object: &mut Vec<u8>,
+        out: &mut dyn Sink,
     ) -> Result<(), WireError> {
-        let mut found = Vec::new();
-        for document in documents {
+        out.buffer().extend_from_slice(b",\"CounterIncludes\":{");
+        for (slot, document) in documents.iter().enumerate() {
             let counters = match self.all {
                 true => snapshot
                     .all_counters(document.number())
@@ -224,29 +258,50 @@ impl Wanted {
                     snapshot.counters(document.number(), &names)
                 }
             };
-            found.push((
-                document.id(),
-                counters.map_err(|error| failure::read(&error))?,
-            ));
+            let counters = counters.map_err(|error| failure::read(&error))?;
+            push_name(out.buffer(), slot, document.id());
+            push_included(out, document.id(), &counters)?;
         }
-        push_includes(object, &found);
+        out.buffer().push(b'}');
         Ok(())
     }
 }
 
 /// Appends `,"CounterIncludes":{..}`.
-pub(super) fn push_includes(out: &mut Vec<u8>, found: &[(&str, Vec<Option<CounterValue>>)]) {
-    out.extend_from_slice(b",\"CounterIncludes\":");
-    write_object(out, |members| {
-        for (id, counters) in found {
-            members.array(id, |list| {
-                for counter in counters {
-                    match counter {
-                        Some(counter) => list.object(|object| push(object, id, counter)),
-                        None => list.raw(b"null"),
-                    }
-                }
-            });
+pub(super) fn push_includes(
+    out: &mut dyn Sink,
+    found: &[(&str, Vec<Option<CounterValue>>)],
+) -> Result<(), WireError> {
+    out.buffer().extend_from_slice(b",\"CounterIncludes\":{");
+    for (slot, (id, counters)) in found.iter().enumerate() {
+        push_name(out.buffer(), slot, id);
+        push_included(out, id, counters)?;
+    }
+    out.buffer().push(b'}');
+    Ok(())
+}
+
+/// The list of the included counters of a document.
+fn push_included(
+    out: &mut dyn Sink,
+    id: &str,
+    counters: &[Option<CounterValue>],
+) -> Result<(), WireError> {
+    out.buffer().push(b'[');
+    for (slot, run) in counters.chunks(RUN).enumerate() {
+        if slot > 0 {
+            out.buffer().push(b',');
         }
-    });
+        write_items(out.buffer(), |list| {
+            for counter in run {
+                match counter {
+                    Some(counter) => list.object(|object| push(object, id, counter)),
+                    None => list.raw(b"null"),
+                }
+            }
+        });
+        out.checkpoint()?;
+    }
+    out.buffer().push(b']');
+    Ok(())
 }

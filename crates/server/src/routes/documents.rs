@@ -17,7 +17,7 @@ use jackdaw_document::{Path, Value, write_object, write_string};
 
 use super::preview::Shown;
 use super::{compare_exchange, counters, failure, input, revisions, series, writing};
-use crate::http::{Call, ChunkWriter, Outcome, Pending, Quick, Reply};
+use crate::http::{Call, ChunkWriter, Outcome, Pending, Quick, Reply, Sink};
 use crate::wire::{QueryString, WireError, kind};
 
 /// More parameters than this, most of them ids, are no short read.
@@ -154,14 +154,20 @@ fn by_ids(call: &Call, ids: &[String], out: &mut ChunkWriter) -> Result<(), Wire
         if slot > 0 {
             out.buffer.push(b',');
         }
+        out.announce(document.body().as_bytes().len())?;
         write_string(&mut out.buffer, document.id());
         out.buffer.push(b':');
         document.write_json(&mut out.buffer);
         out.checkpoint()?;
     }
     out.buffer.push(b'}');
-    let documents: Vec<&DocumentRow<'_>> = found.iter().flatten().collect();
-    includes.push_beside(&snapshot, &documents, is_cluster_wide, &mut out.buffer)?;
+    // One that was asked for again has its counters and series told once.
+    let mut told = HashSet::new();
+    let documents = found.iter().flatten();
+    let documents: Vec<&DocumentRow<'_>> = documents
+        .filter(|document| told.insert(document.number()))
+        .collect();
+    includes.push_beside(&snapshot, &documents, is_cluster_wide, out)?;
     out.buffer.push(b'}');
     Ok(())
 }
@@ -215,6 +221,7 @@ fn list(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
         if !std::mem::take(&mut first) {
             out.buffer.push(b',');
         }
+        out.announce(document.body().as_bytes().len())?;
         shown.push(&mut out.buffer, document);
         Ok(out.checkpoint()?)
     })?;
@@ -243,6 +250,7 @@ pub(super) fn of_collection(call: &Call, out: &mut ChunkWriter) -> Result<(), Wi
             out.buffer.push(b',');
         }
         let row = row.map_err(|error| failure::read(&error))?;
+        out.announce(row.body().as_bytes().len())?;
         shown.push(&mut out.buffer, &row);
         out.checkpoint()?;
     }
@@ -309,7 +317,7 @@ pub(super) fn each_listed(
 }
 
 /// Sets the ETag; answers 304 and returns true when the client has it already.
-fn not_modified(call: &Call, etag: &str, out: &mut ChunkWriter) -> bool {
+pub(super) fn not_modified(call: &Call, etag: &str, out: &mut ChunkWriter) -> bool {
     if call.unquoted(&IF_NONE_MATCH) == Some(etag) {
         out.head = Reply::empty(StatusCode::NOT_MODIFIED);
         return true;
@@ -368,7 +376,7 @@ impl Includes {
         snapshot: &Snapshot,
         documents: &[&DocumentRow<'_>],
         is_cluster_wide: bool,
-        out: &mut Vec<u8>,
+        out: &mut dyn Sink,
     ) -> Result<(), WireError> {
         if let Some(counters) = &self.counters {
             counters.push(snapshot, documents, out)?;

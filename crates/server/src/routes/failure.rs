@@ -13,6 +13,7 @@ use jackdaw_query::syntax::{SyntaxError, SyntaxErrorKind};
 use serde_json::Value;
 
 use super::asked::Asked;
+use crate::http::Cut;
 use crate::wire::{WireError, kind};
 
 /// Longest id on the wire, in bytes.
@@ -151,6 +152,11 @@ fn query_text(error: &QueryError, text: &str, parameters: Option<&DocumentBuf>) 
         QueryError::Memory { .. } | QueryError::Stopped => {
             WireError::new(kind::INVALID_OPERATION, error.to_string())
         }
+        QueryError::Crowded => WireError::new(kind::TIMEOUT, error.to_string()),
+        QueryError::Sink(error) => match error.downcast_ref::<Cut>() {
+            Some(cut) => (*cut).into(),
+            None => WireError::new(kind::UNEXPECTED, error.to_string()),
+        },
         other => WireError::new(kind::UNEXPECTED, other.to_string()),
     }
 }
@@ -282,8 +288,10 @@ pub(crate) fn write(error: &WriteError) -> WireError {
             WireError::new(kind::INVALID_OPERATION, error.to_string())
         }
         WriteError::NotAnObject { .. } => WireError::new(kind::FORMAT, error.to_string()),
-        WriteError::TooLarge { .. } => WireError::new(kind::INVALID_DATA, error.to_string())
-            .with_status(StatusCode::PAYLOAD_TOO_LARGE),
+        WriteError::TooLarge { .. } | WriteError::ToldTooMuch { .. } => {
+            WireError::new(kind::INVALID_DATA, error.to_string())
+                .with_status(StatusCode::PAYLOAD_TOO_LARGE)
+        }
         other => WireError::new(kind::UNEXPECTED, other.to_string()),
     }
 }

@@ -13,6 +13,7 @@ use jackdaw_query::{FieldPath, Leaf, visit_values};
 
 use super::asked::Asked;
 use super::{compare_exchange, counters, failure, series};
+use crate::http::Sink;
 use crate::wire::{WireError, kind};
 
 /// What one item of the clause wants.
@@ -100,7 +101,7 @@ impl Included {
     }
 
     /// Appends the members of the answer that hold what is included.
-    pub(super) fn push(&self, snapshot: &Snapshot, out: &mut Vec<u8>) -> Result<(), WireError> {
+    pub(super) fn push(&self, snapshot: &Snapshot, out: &mut dyn Sink) -> Result<(), WireError> {
         self.push_counters(snapshot, out)?;
         let mut wants_exchange = false;
         let mut keys = Vec::new();
@@ -120,7 +121,7 @@ impl Included {
     pub(crate) fn push_series(
         &self,
         snapshot: &Snapshot,
-        out: &mut Vec<u8>,
+        out: &mut dyn Sink,
     ) -> Result<(), WireError> {
         let mut wishes = Vec::new();
         for item in &self.items {
@@ -138,7 +139,7 @@ impl Included {
     pub(crate) fn push_counters(
         &self,
         snapshot: &Snapshot,
-        out: &mut Vec<u8>,
+        out: &mut dyn Sink,
     ) -> Result<(), WireError> {
         let mut found: Vec<(&str, Vec<Option<CounterValue>>)> = Vec::new();
         let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -166,14 +167,15 @@ impl Included {
         if !is_wanted {
             return Ok(());
         }
-        counters::push_includes(out, &found);
-        out.extend_from_slice(b",\"IncludedCounterNames\":");
-        write_object(out, |members| {
+        counters::push_includes(out, &found)?;
+        out.buffer()
+            .extend_from_slice(b",\"IncludedCounterNames\":");
+        write_object(out.buffer(), |members| {
             for (id, names) in &names {
                 members.array(id, |list| names.iter().for_each(|name| list.string(name)));
             }
         });
-        Ok(())
+        Ok(out.checkpoint()?)
     }
 }
 

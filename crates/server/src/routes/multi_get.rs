@@ -1,17 +1,18 @@
 //! `POST /databases/*/multi_get`: several requests in one, each answered as if it had come alone.
 //!
 //! Clients send their lazy loads and queries this way. Inner requests run one after another; each
-//! has a status, the headers that matter, and a body, and none fails the others.
+//! has a status, the headers that matter, and a body, and none fails the others. A long inner answer
+//! goes on to the client as it is made, so that the answer never is in memory as a whole.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hyper::Uri;
 use hyper::header::{ETAG, HOST, HeaderMap, HeaderName, HeaderValue};
-use hyper::{StatusCode, Uri};
 use jackdaw_document::{Object, Value, write_string};
 
 use super::{input, writing};
-use crate::http::{Call, Pending, Reply, answer_inner};
+use crate::http::{Call, Cut, Pending, Relay, Reply, answer_inner, panicked};
 use crate::wire::{WireError, kind};
 
 /// Inner requests whose answers do not end, or that would nest.
@@ -33,42 +34,59 @@ pub(super) fn run(call: Arc<Call>) -> Pending {
     Box::pin(async move {
         super::database_soon(&call).await?;
         let requests = writing::prepare(&call, read).await?;
-        let mut body = b"{\"Results\":[".to_vec();
-        for (slot, inner) in requests.into_iter().enumerate() {
-            if slot > 0 {
-                body.push(b',');
-            }
-            let reply = match inner {
-                Ok(inner) => {
-                    let Inner {
-                        method,
-                        uri,
-                        headers,
-                        body,
-                    } = inner;
-                    answer_inner(&call, &method, uri, headers, body).await
-                }
-                Err(error) => Reply::json(error.status, error.body("")),
-            };
-            push(&mut body, reply).await?;
-        }
-        body.extend_from_slice(b"]}");
-        Ok(Reply::json(StatusCode::OK, body))
+        let (mut relay, outcome) = Relay::new(&call);
+        tokio::spawn(async move {
+            let result = answer_all(&call, requests, &mut relay).await;
+            relay.finish(result).await;
+        });
+        outcome.await.unwrap_or_else(|_| Err(panicked()))
     })
 }
 
-async fn push(out: &mut Vec<u8>, reply: Reply) -> Result<(), WireError> {
-    let (status, etag) = (reply.status, reply.headers.get(ETAG).cloned());
-    let body = reply.body.collect().await;
-    let body = body.map_err(|error| WireError::new(kind::UNEXPECTED, error.to_string()))?;
-    out.extend_from_slice(b"{\"Result\":");
-    out.extend_from_slice(if body.is_empty() { b"null" } else { &body });
-    out.extend_from_slice(format!(",\"StatusCode\":{},\"Headers\":{{", status.as_u16()).as_bytes());
-    if let Some(etag) = etag.as_ref().and_then(|etag| etag.to_str().ok()) {
-        out.extend_from_slice(b"\"ETag\":");
-        write_string(out, etag);
+async fn answer_all(
+    call: &Call,
+    requests: Vec<Result<Inner, WireError>>,
+    out: &mut Relay,
+) -> Result<(), WireError> {
+    out.buffer.extend_from_slice(b"{\"Results\":[");
+    for (slot, inner) in requests.into_iter().enumerate() {
+        if slot > 0 {
+            out.buffer.push(b',');
+        }
+        let reply = match inner {
+            Ok(inner) => {
+                let Inner {
+                    method,
+                    uri,
+                    headers,
+                    body,
+                } = inner;
+                tokio::select! {
+                    reply = answer_inner(call, &method, uri, headers, body) => reply,
+                    () = out.closed() => return Err(Cut::ClientGone.into()),
+                }
+            }
+            Err(error) => Reply::json(error.status, error.body("")),
+        };
+        push(out, reply).await?;
     }
-    out.extend_from_slice(b"}}");
+    out.buffer.extend_from_slice(b"]}");
+    Ok(())
+}
+
+async fn push(out: &mut Relay, reply: Reply) -> Result<(), WireError> {
+    let (status, etag) = (reply.status, reply.headers.get(ETAG).cloned());
+    out.buffer.extend_from_slice(b"{\"Result\":");
+    if !out.forward(reply.body).await? {
+        out.buffer.extend_from_slice(b"null");
+    }
+    let told = format!(",\"StatusCode\":{},\"Headers\":{{", status.as_u16());
+    out.buffer.extend_from_slice(told.as_bytes());
+    if let Some(etag) = etag.as_ref().and_then(|etag| etag.to_str().ok()) {
+        out.buffer.extend_from_slice(b"\"ETag\":");
+        write_string(&mut out.buffer, etag);
+    }
+    out.buffer.extend_from_slice(b"}}");
     Ok(())
 }
 

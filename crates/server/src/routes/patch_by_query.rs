@@ -63,6 +63,7 @@ fn patch(
                 work: work.clone(),
                 foreseen: seen.next().flatten().map(Arc::new),
                 tells_document: false,
+                told_bytes_max: usize::MAX,
                 debug: false,
                 tag: 0,
             }))

@@ -9,15 +9,16 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use hyper::header::IF_MATCH;
 use jackdaw_database::{
-    Command, CommandResult, Patch, PatchDebug, PatchOutcome, PatchScript, PatchStatus, PatchWork,
-    ScriptContext,
+    Command, CommandResult, Database, Patch, PatchDebug, PatchOutcome, PatchScript, PatchStatus,
+    PatchWork, ScriptContext, WriteError,
 };
 use jackdaw_document::{
     ArrayWriter, Object, ObjectWriter, Parser, Value, split_metadata, write_object,
 };
 
 use super::queries::{NO_TIME, long};
-use super::{failure, input, writing};
+use super::writing::{self, ToldDocuments};
+use super::{failure, input};
 use crate::http::{Call, Outcome, Pending, Reply};
 use crate::wire::{WireError, kind};
 
@@ -55,20 +56,13 @@ pub(super) fn json(call: Arc<Call>) -> Pending {
 
 async fn patch(call: Arc<Call>, read: fn(&Call) -> Result<Patch, WireError>) -> Outcome {
     let database = super::database_soon(&call).await?;
-    let patch = writing::prepare(&call, read).await?;
-    let outcome = match call.query().flag("test") {
-        true => {
-            let task = tokio::task::spawn_blocking(move || database.test_patch(patch));
-            let tested = task.await.map_err(|_| lost())?;
-            tested.map_err(|error| failure::write(&error))?
-        }
-        false => {
-            let command = Command::Patch(Box::new(patch));
-            let results = writing::submit(&database, vec![command]).await?;
-            match results.into_iter().next() {
-                Some(CommandResult::Patch(outcome)) => *outcome,
-                _ => return Err(lost()),
-            }
+    let mut told = ToldDocuments::few(&call);
+    let outcome = loop {
+        let mut patch = writing::prepare(&call, read).await?;
+        patch.told_bytes_max = told.bytes_max;
+        match carry_out(&call, &database, patch).await {
+            Ok(outcome) => break outcome,
+            Err(error) => told.grow(&call, &error).await?,
         }
     };
     let status = match outcome.status {
@@ -79,11 +73,25 @@ async fn patch(call: Arc<Call>, read: fn(&Call) -> Result<Patch, WireError>) -> 
     };
     let mut body = Vec::new();
     write_object(&mut body, |object| push_outcome(object, &outcome));
-    Ok(Reply::json(status, body))
+    drop(outcome);
+    Ok(Reply::json(status, told.counted(body)))
 }
 
-fn lost() -> WireError {
-    WireError::new(kind::UNEXPECTED, "A patch gave no result.")
+async fn carry_out(
+    call: &Call,
+    database: &Arc<Database>,
+    patch: Patch,
+) -> Result<PatchOutcome, WriteError> {
+    if call.query().flag("test") {
+        let database = database.clone();
+        let task = tokio::task::spawn_blocking(move || database.test_patch(patch));
+        return task.await.unwrap_or_else(|_| Err(WriteError::lost()));
+    }
+    let results = writing::try_submit(database, vec![Command::Patch(Box::new(patch))]).await?;
+    match results.into_iter().next() {
+        Some(CommandResult::Patch(outcome)) => Ok(*outcome),
+        _ => Err(WriteError::lost()),
+    }
 }
 
 fn push_outcome(object: &mut ObjectWriter<'_>, outcome: &PatchOutcome) {
@@ -173,6 +181,7 @@ fn addressed(call: &Call, work: PatchWork) -> Result<Patch, WireError> {
         work: Arc::new(work),
         foreseen: None,
         tells_document: true,
+        told_bytes_max: usize::MAX,
         debug: query.flag("debug"),
         tag: tag::SCRIPT,
     })
@@ -257,7 +266,8 @@ fn command_of(object: Object<'_>, work: Arc<PatchWork>, tag: u32) -> Result<Comm
         skips_mismatch: false,
         work,
         foreseen: None,
-        tells_document: true,
+        tells_document: matches!(tag, tag::SCRIPT_WITH_DOCUMENT | tag::JSON_WITH_DOCUMENT),
+        told_bytes_max: usize::MAX,
         debug: false,
         tag,
     })))

@@ -12,9 +12,10 @@ use jackdaw_database::{
     BoxError, EMPTY_COLLECTION, QueryError, QueryRequest, QueryResult, RowBuffer, RowSink,
     StoredDocument,
 };
-use jackdaw_document::{ObjectWriter, Value, write_object, write_string};
+use jackdaw_document::{ObjectWriter, Value, write_object};
 
 use super::asked::Asked;
+use super::compare_exchange::push_name;
 use super::failure;
 use super::including::{Included, Noting};
 use crate::http::{Call, ChunkWriter, Outcome, Reply};
@@ -53,21 +54,22 @@ pub(super) fn run(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
             database.query(&request, &mut Noting { sink, included })
         }
     };
-    let Rows { includes, .. } = rows;
+    let has_includes = rows.include_count > 0;
     match result {
         Ok(result) if result.is_unchanged => {
             out.head = Reply::empty(StatusCode::NOT_MODIFIED);
         }
         Ok(result) => {
-            out.buffer.extend_from_slice(b"],\"Includes\":{");
-            out.buffer.extend_from_slice(&includes);
+            if !has_includes {
+                out.buffer.extend_from_slice(INCLUDES);
+            }
             out.buffer.extend_from_slice(b"},");
             included.add_keys(&result.outcome.included_keys);
             push_told(&mut out.buffer, &result, call.node_tag(), names_series);
             if !included.is_empty() {
                 // What is included goes before the brace that ends the answer.
                 out.buffer.pop();
-                included.push(&super::documents::snapshot(call)?, &mut out.buffer)?;
+                included.push(&super::documents::snapshot(call)?, out)?;
                 out.buffer.push(b'}');
             }
             out.set_header(ETAG, &result.result_etag.to_string());
@@ -188,13 +190,15 @@ fn explain(call: &Call, asked: &Asked, debug: &str) -> Outcome {
     })))
 }
 
-/// Takes rows into the answer as they come, and keeps what is included until they have ended.
+/// What stands between the rows and what is included.
+const INCLUDES: &[u8] = b"],\"Includes\":{";
+
+/// Takes rows into the answer as they come, and what is included behind them.
 pub(super) struct Rows<'o> {
     out: &'o mut ChunkWriter,
     metadata_only: bool,
     first: bool,
-    /// Fields of an object, without its braces.
-    pub(super) includes: Vec<u8>,
+    include_count: usize,
 }
 
 impl<'o> Rows<'o> {
@@ -203,7 +207,7 @@ impl<'o> Rows<'o> {
             out,
             metadata_only,
             first: true,
-            includes: Vec::new(),
+            include_count: 0,
         }
     }
 }
@@ -213,6 +217,7 @@ impl RowSink for Rows<'_> {
         if !std::mem::take(&mut self.first) {
             self.out.buffer.push(b',');
         }
+        self.out.announce(json.len())?;
         if self.metadata_only {
             push_metadata(&mut self.out.buffer, document);
         } else {
@@ -222,13 +227,14 @@ impl RowSink for Rows<'_> {
     }
 
     fn include(&mut self, id: &str, json: &[u8]) -> Result<(), BoxError> {
-        if !self.includes.is_empty() {
-            self.includes.push(b',');
+        if self.include_count == 0 {
+            self.out.buffer.extend_from_slice(INCLUDES);
         }
-        write_string(&mut self.includes, id);
-        self.includes.push(b':');
-        self.includes.extend_from_slice(json);
-        Ok(())
+        self.out.announce(id.len() + json.len())?;
+        push_name(&mut self.out.buffer, self.include_count, id);
+        self.include_count += 1;
+        self.out.buffer.extend_from_slice(json);
+        Ok(self.out.checkpoint()?)
     }
 }
 

@@ -8,13 +8,13 @@ use hyper::StatusCode;
 use hyper::header::IF_NONE_MATCH;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_database::{DocumentRow, Etag, RevisionsConfiguration, Snapshot};
-use jackdaw_document::{Path, Value, write_array, write_object};
+use jackdaw_document::{Path, Value, write_object};
 use serde_json::json;
 
 use super::documents::{hash_of, push_document, snapshot, texts_at};
 use super::queries::long;
 use super::{failure, input};
-use crate::http::{Call, Outcome, Reply};
+use crate::http::{Call, ChunkWriter, Outcome, Reply, Sink};
 use crate::wire::{QueryString, WireError, kind};
 
 /// Revisions told at once unless the client says otherwise.
@@ -22,7 +22,7 @@ const PAGE_SIZE: usize = 25;
 
 /// `GET /databases/*/revisions?id=&start=&pageSize=&metadataOnly=`, `?id=&before=` or
 /// `?changeVector=` (repeated)
-pub(super) fn get(call: &Call) -> Outcome {
+pub(super) fn get(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let query = call.query();
     let snapshot = snapshot(call)?;
     let read = |error| failure::read(&error);
@@ -34,9 +34,10 @@ pub(super) fn get(call: &Call) -> Outcome {
         let find = |vector: &String| snapshot.revision(vector).map_err(read);
         let found: Vec<_> = vectors.iter().map(find).collect::<Result<_, WireError>>()?;
         if let [None] = &found[..] {
-            return Ok(Reply::empty(StatusCode::NOT_FOUND));
+            out.head = Reply::empty(StatusCode::NOT_FOUND);
+            return Ok(());
         }
-        return Ok(answer(call, &snapshot, &found, None));
+        return answer(call, &snapshot, &found, None, out);
     }
     let id = query
         .filled("id")
@@ -49,12 +50,12 @@ pub(super) fn get(call: &Call) -> Outcome {
         let found = snapshot.revision_before(&id, moment).map_err(read)?;
         let found: Vec<_> = found.into_iter().map(Some).collect();
         let count = found.len() as u64;
-        return Ok(answer(call, &snapshot, &found, Some(count)));
+        return answer(call, &snapshot, &found, Some(count), out);
     }
     let (start, size) = page(call, usize::MAX);
     let (rows, total) = snapshot.revisions(&id, start, size).map_err(read)?;
     let found: Vec<_> = rows.into_iter().map(Some).collect();
-    Ok(answer(call, &snapshot, &found, Some(total)))
+    answer(call, &snapshot, &found, Some(total), out)
 }
 
 fn page(call: &Call, default: usize) -> (usize, usize) {
@@ -75,7 +76,9 @@ fn answer(
     snapshot: &Snapshot,
     found: &[Option<DocumentRow<'_>>],
     total: Option<u64>,
-) -> Reply {
+    out: &mut ChunkWriter,
+) -> Result<(), WireError> {
+    out.hold(size_of_val(found))?;
     let etag = match found {
         [] => "nothing".to_owned(),
         [Some(one)] => one.change_vector(),
@@ -87,25 +90,31 @@ fn answer(
         ),
     };
     if call.unquoted(&IF_NONE_MATCH) == Some(etag.as_str()) && etag != "nothing" {
-        return Reply::empty(StatusCode::NOT_MODIFIED);
+        out.head = Reply::empty(StatusCode::NOT_MODIFIED);
+        return Ok(());
     }
+    let head = std::mem::replace(&mut out.head, Reply::empty(StatusCode::OK));
+    out.head = head.with_etag(&etag);
     let metadata_only = call.query().flag("metadataOnly");
-    let mut body = b"{\"Results\":[".to_vec();
+    out.buffer.extend_from_slice(b"{\"Results\":[");
     for (slot, row) in found.iter().enumerate() {
         if slot > 0 {
-            body.push(b',');
+            out.buffer.push(b',');
         }
+        out.announce(row.as_ref().map_or(0, |row| row.body().as_bytes().len()))?;
         match row {
-            Some(row) => push_document(&mut body, row, metadata_only),
-            None => body.extend_from_slice(b"null"),
+            Some(row) => push_document(&mut out.buffer, row, metadata_only),
+            None => out.buffer.extend_from_slice(b"null"),
         }
+        out.checkpoint()?;
     }
-    body.push(b']');
+    out.buffer.push(b']');
     if let Some(total) = total {
-        body.extend_from_slice(format!(",\"TotalResults\":{total}").as_bytes());
+        let total = format!(",\"TotalResults\":{total}");
+        out.buffer.extend_from_slice(total.as_bytes());
     }
-    body.push(b'}');
-    Reply::json(StatusCode::OK, body).with_etag(&etag)
+    out.buffer.push(b'}');
+    Ok(())
 }
 
 /// `GET /databases/*/revisions/count?id=`
@@ -122,23 +131,23 @@ pub(super) fn count(call: &Call) -> Outcome {
 }
 
 /// `GET /databases/*/revisions/bin?start=&pageSize=`: documents that were deleted.
-pub(super) fn bin(call: &Call) -> Outcome {
+pub(super) fn bin(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let (start, size) = page(call, PAGE_SIZE);
     let snapshot = snapshot(call)?;
     let rows = snapshot
         .revision_bin(start, size)
         .map_err(|error| failure::read(&error))?;
-    let mut body = Vec::new();
-    write_object(&mut body, |object| {
-        object.array("Results", |list| {
-            for row in &rows {
-                let mut text = Vec::new();
-                row.write_metadata_json(&mut text);
-                list.raw(&text);
-            }
-        });
-    });
-    Ok(Reply::json(StatusCode::OK, body))
+    out.hold(size_of_val(&rows[..]))?;
+    out.buffer.extend_from_slice(b"{\"Results\":[");
+    for (slot, row) in rows.iter().enumerate() {
+        if slot > 0 {
+            out.buffer.push(b',');
+        }
+        row.write_metadata_json(&mut out.buffer);
+        out.checkpoint()?;
+    }
+    out.buffer.extend_from_slice(b"]}");
+    Ok(())
 }
 
 /// `GET /databases/*/revisions/config`: 404 when it was never set.
@@ -285,7 +294,7 @@ impl Included {
         &self,
         snapshot: &Snapshot,
         documents: &[&DocumentRow<'_>],
-        out: &mut Vec<u8>,
+        out: &mut dyn Sink,
     ) -> Result<(), WireError> {
         let read = |error| failure::read(&error);
         let mut found: Vec<(&str, DocumentRow<'_>, Option<UnixTicks>)> = Vec::new();
@@ -308,22 +317,28 @@ impl Included {
                 }
             }
         }
-        out.extend_from_slice(b",\"RevisionIncludes\":");
-        write_array(out, |list| {
-            for (id, revision, before) in &found {
-                list.object(|object| {
-                    object.string("Id", id);
-                    object.string("ChangeVector", &revision.change_vector());
-                    match before {
-                        Some(before) => object.string("Before", &before.to_string()),
-                        None => object.null("Before"),
-                    }
-                    let mut json = Vec::new();
-                    revision.write_json(&mut json);
-                    object.raw("Revision", &json);
-                });
+        out.buffer().extend_from_slice(b",\"RevisionIncludes\":[");
+        for (slot, (id, revision, before)) in found.iter().enumerate() {
+            if slot > 0 {
+                out.buffer().push(b',');
             }
-        });
+            out.announce(revision.body().as_bytes().len())?;
+            write_object(out.buffer(), |object| {
+                object.string("Id", id);
+                object.string("ChangeVector", &revision.change_vector());
+                match before {
+                    Some(before) => object.string("Before", &before.to_string()),
+                    None => object.null("Before"),
+                }
+            });
+            // The object goes on.
+            out.buffer().pop();
+            out.buffer().extend_from_slice(b",\"Revision\":");
+            revision.write_json(out.buffer());
+            out.buffer().push(b'}');
+            out.checkpoint()?;
+        }
+        out.buffer().push(b']');
         Ok(())
     }
 }

@@ -9,14 +9,18 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use jackdaw_base::time::UnixTicks;
 use jackdaw_database::{
-    Command, DocumentNumber, Origin, SeriesAppend, SeriesChange, SeriesEntry, SeriesInfo, Snapshot,
+    Command, DocumentNumber, DocumentRow, Origin, SeriesAppend, SeriesChange, SeriesEntry,
+    SeriesInfo, Snapshot,
 };
-use jackdaw_document::{Array, Object, ObjectWriter, Value, push_double, write_object};
+use jackdaw_document::{
+    Array, Object, ObjectWriter, Value, push_double, write_object, write_string,
+};
 
-use super::documents::{hash_of, snapshot};
+use super::compare_exchange::push_name;
+use super::documents::{hash_of, not_modified, snapshot};
 use super::queries::long;
 use super::{failure, input, writing};
-use crate::http::{Call, Outcome, Pending, Reply};
+use crate::http::{Call, ChunkWriter, Pending, Reply, Sink};
 use crate::wire::{QueryString, WireError, kind};
 
 const TICKS_PER_MILLISECOND: i64 = 10_000;
@@ -40,7 +44,7 @@ pub(super) fn moment(milliseconds: i64) -> String {
 }
 
 /// One end of a range, in the text it was given in too.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Bound(Option<(i64, String)>);
 
 impl Bound {
@@ -63,19 +67,43 @@ impl Bound {
 }
 
 /// A range of one series.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Range {
     name: String,
     from: Bound,
     to: Bound,
 }
 
-/// What a range gave.
+/// What is told of a range. Its entries are read when they are written, so that a long range is
+/// never in memory as a whole.
 struct Part {
     from: Option<String>,
     to: Option<String>,
-    entries: Vec<SeriesEntry>,
+    chosen: Option<Chosen>,
     total: Option<u64>,
+}
+
+/// Entries of one series, oldest first.
+struct Chosen {
+    series: SeriesInfo,
+    from: i64,
+    to: i64,
+    /// Entries passed at the start.
+    skip: usize,
+    /// Most entries told.
+    most: usize,
+}
+
+impl Chosen {
+    fn entries<'s>(
+        &'s self,
+        snapshot: &'s Snapshot,
+    ) -> Result<impl Iterator<Item = Result<SeriesEntry, WireError>> + 's, WireError> {
+        let read = |error| failure::read(&error);
+        let entries = snapshot.series_entries(&self.series, self.from, self.to);
+        let entries = entries.map_err(read)?.skip(self.skip).take(self.most);
+        Ok(entries.map(move |entry| entry.map_err(read)))
+    }
 }
 
 /// How much of a range is wanted; shared by the ranges of a request.
@@ -104,21 +132,32 @@ fn read_range(
     let mut part = Part {
         from: range.from.text(),
         to: range.to.text(),
-        entries: Vec::new(),
+        chosen: None,
         total: None,
     };
     let Some(series) = series else {
         return Ok(part);
     };
     let (from, to) = (range.from.at(i64::MIN), range.to.at(i64::MAX));
-    let mut last_passed = None;
+    part.total = (from <= series.first && to >= series.last).then_some(series.count);
+    part.chosen = Some(Chosen {
+        series: series.clone(),
+        from,
+        to,
+        skip: initial_start,
+        most: page.size,
+    });
+    if page.start == 0 && page.size == usize::MAX {
+        return Ok(part);
+    }
+    let (mut last_passed, mut first, mut last) = (None, None, None);
     let mut has_more = false;
     let read = |error| failure::read(&error);
     for entry in snapshot.series_entries(series, from, to).map_err(read)? {
-        let entry = entry.map_err(read)?;
+        let at = entry.map_err(read)?.at;
         if page.start > 0 {
             page.start -= 1;
-            last_passed = Some(entry.at);
+            last_passed = Some(at);
             continue;
         }
         if page.size == 0 {
@@ -126,16 +165,15 @@ fn read_range(
             break;
         }
         page.size -= 1;
-        part.entries.push(entry);
+        first = first.or(Some(at));
+        last = Some(at);
     }
     if initial_start > 0 {
-        let first = part.entries.first().map(|entry| entry.at).or(last_passed);
-        part.from = first.map(moment).or(part.from);
+        part.from = first.or(last_passed).map(moment).or(part.from);
     }
-    if has_more && let Some(last) = part.entries.last() {
-        part.to = Some(moment(last.at));
+    if has_more && let Some(last) = last {
+        part.to = Some(moment(last));
     }
-    part.total = (from <= series.first && to >= series.last).then_some(series.count);
     Ok(part)
 }
 
@@ -143,30 +181,60 @@ fn read_range(
 struct Shown<'s> {
     origin: &'s Origin,
     full: bool,
-    /// Documents told with the first range.
-    includes: Option<Vec<u8>>,
+    /// Documents told with each range.
+    includes: Option<Vec<(String, Option<DocumentRow<'s>>)>>,
     /// Etags of these documents.
     etags: Vec<u64>,
 }
 
-fn push_part(object: &mut ObjectWriter<'_>, name: &str, part: &Part, shown: &Shown<'_>) {
+fn push_part(
+    snapshot: &Snapshot,
+    out: &mut dyn Sink,
+    name: &str,
+    part: &Part,
+    shown: &Shown<'_>,
+) -> Result<(), WireError> {
     let text = |object: &mut ObjectWriter<'_>, member: &str, value: &Option<String>| match value {
         Some(value) => object.string(member, value),
         None => object.null(member),
     };
-    text(object, "From", &part.from);
-    text(object, "To", &part.to);
-    object.array("Entries", |list| {
-        for entry in &part.entries {
-            list.object(|row| push_entry(row, entry, name, shown));
-        }
+    write_object(out.buffer(), |object| {
+        text(object, "From", &part.from);
+        text(object, "To", &part.to);
     });
+    // The object goes on.
+    out.buffer().pop();
+    out.buffer().extend_from_slice(b",\"Entries\":[");
+    if let Some(chosen) = &part.chosen {
+        for (slot, entry) in chosen.entries(snapshot)?.enumerate() {
+            let entry = entry?;
+            if slot > 0 {
+                out.buffer().push(b',');
+            }
+            write_object(out.buffer(), |row| push_entry(row, &entry, name, shown));
+            out.checkpoint()?;
+        }
+    }
+    out.buffer().push(b']');
     if let Some(total) = part.total {
-        object.long("TotalResults", long(total));
+        let total = format!(",\"TotalResults\":{total}");
+        out.buffer().extend_from_slice(total.as_bytes());
     }
-    if let Some(includes) = &shown.includes {
-        object.raw("Includes", includes);
+    if let Some(included) = &shown.includes {
+        out.buffer().extend_from_slice(b",\"Includes\":{");
+        for (slot, (id, row)) in included.iter().enumerate() {
+            out.announce(row.as_ref().map_or(0, |row| row.body().as_bytes().len()))?;
+            push_name(out.buffer(), slot, id);
+            match row {
+                Some(row) => row.write_json(out.buffer()),
+                None => out.buffer().extend_from_slice(b"null"),
+            }
+            out.checkpoint()?;
+        }
+        out.buffer().push(b'}');
     }
+    out.buffer().push(b'}');
+    Ok(())
 }
 
 /// Whether policies made the series.
@@ -222,12 +290,13 @@ fn required(call: &Call, name: &str) -> Result<String, WireError> {
 }
 
 /// `GET /databases/*/timeseries?docId=&name=&from=&to=&start=&pageSize=&full=`
-pub(super) fn get(call: &Call) -> Outcome {
+pub(super) fn get(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let query = call.query();
     let (id, name) = (required(call, "docId")?, required(call, "name")?);
     let snapshot = snapshot(call)?;
     let Some((number, series)) = find(&snapshot, &id, &name)? else {
-        return Ok(Reply::empty(StatusCode::NOT_FOUND));
+        out.head = Reply::empty(StatusCode::NOT_FOUND);
+        return Ok(());
     };
     let range = Range {
         name,
@@ -236,16 +305,12 @@ pub(super) fn get(call: &Call) -> Outcome {
     };
     let part = read_range(&snapshot, Some(&series), &range, &mut Page::read(query))?;
     let shown = shown(call, &snapshot, number, [&part].into_iter())?;
-    let mut body = Vec::new();
-    write_object(&mut body, |object| {
-        push_part(object, &range.name, &part, &shown)
-    });
     let etags = shown.etags.iter().copied();
     let etag = hash_of(&snapshot, [series.etag.0].into_iter().chain(etags));
-    if call.unquoted(&hyper::header::IF_NONE_MATCH) == Some(etag.as_str()) {
-        return Ok(Reply::empty(StatusCode::NOT_MODIFIED));
+    if not_modified(call, &etag, out) {
+        return Ok(());
     }
-    Ok(Reply::json(StatusCode::OK, body).with_etag(&etag))
+    push_part(&snapshot, out, &range.name, &part, &shown)
 }
 
 fn find(
@@ -279,31 +344,19 @@ fn shown<'s, 'p>(
             found.push((row.id().to_owned(), Some(row)));
         }
         let mut seen = HashSet::new();
-        let entries = parts.flat_map(|part| &part.entries);
-        for tag in entries
-            .filter_map(|entry| entry.tag.as_ref())
-            .filter(|_| tags)
-        {
-            if seen.insert(tag.to_lowercase()) {
-                found.push((tag.clone(), snapshot.get(tag).map_err(read)?));
+        for chosen in parts.filter_map(|part| part.chosen.as_ref().filter(|_| tags)) {
+            for entry in chosen.entries(snapshot)? {
+                if let Some(tag) = entry?.tag
+                    && seen.insert(tag.to_lowercase())
+                {
+                    let row = snapshot.get(&tag).map_err(read)?;
+                    found.push((tag, row));
+                }
             }
         }
         let rows = found.iter().map(|(_, row)| row.as_ref());
         etags.extend(rows.map(|row| row.map_or(0, |row| row.etag().0)));
-        let mut json = Vec::new();
-        write_object(&mut json, |members| {
-            for (id, row) in &found {
-                match row {
-                    Some(row) => {
-                        let mut text = Vec::new();
-                        row.write_json(&mut text);
-                        members.raw(id, &text);
-                    }
-                    None => members.null(id),
-                }
-            }
-        });
-        includes = Some(json);
+        includes = Some(found);
     }
     Ok(Shown {
         origin: snapshot.origin(),
@@ -314,7 +367,9 @@ fn shown<'s, 'p>(
 }
 
 /// `GET /databases/*/timeseries/ranges?docId=&name=&from=&to=` (the last three repeated)
-pub(super) fn ranges(call: &Call) -> Outcome {
+///
+/// A range that is asked for again is told once, unless the request is for a page.
+pub(super) fn ranges(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let query = call.query();
     let id = required(call, "docId")?;
     let bounds = |name| -> Result<Vec<Bound>, WireError> {
@@ -331,21 +386,28 @@ pub(super) fn ranges(call: &Call) -> Outcome {
         .number(&id)
         .map_err(|error| failure::read(&error))?;
     let Some(number) = number else {
-        return Ok(Reply::empty(StatusCode::NOT_FOUND));
+        out.head = Reply::empty(StatusCode::NOT_FOUND);
+        return Ok(());
     };
     let mut page = Page::read(query);
+    let is_all = page.start == 0 && page.size == usize::MAX;
+    let mut asked = HashSet::new();
     let mut parts: Vec<(String, Vec<Part>)> = Vec::new();
     let mut etags = Vec::new();
     for ((name, from), to) in names.into_iter().zip(froms).zip(tos) {
         if page.size == 0 {
             break;
         }
+        if is_all && !asked.insert((name.clone(), from.clone(), to.clone())) {
+            continue;
+        }
         let series = snapshot
             .series(number, &name)
             .map_err(|error| failure::read(&error))?;
         let is_unbounded = from.0.is_none() && to.0.is_none();
         if series.is_none() && is_unbounded {
-            return Ok(Reply::empty(StatusCode::NOT_FOUND));
+            out.head = Reply::empty(StatusCode::NOT_FOUND);
+            return Ok(());
         }
         etags.extend(series.as_ref().map(|series| series.etag.0));
         let range = Range { name, from, to };
@@ -357,49 +419,70 @@ pub(super) fn ranges(call: &Call) -> Outcome {
     }
     let all = parts.iter().flat_map(|(_, list)| list);
     let shown = shown(call, &snapshot, number, all)?;
-    let mut body = Vec::new();
-    write_object(&mut body, |object| {
-        object.string("Id", &id);
-        object.object("Values", |members| push_parts(members, &parts, &shown));
-    });
     let etags = etags.into_iter().chain(shown.etags.iter().copied());
-    Ok(Reply::json(StatusCode::OK, body).with_etag(&hash_of(&snapshot, etags)))
+    let etag = hash_of(&snapshot, etags);
+    let head = std::mem::replace(&mut out.head, Reply::empty(StatusCode::OK));
+    out.head = head.with_etag(&etag);
+    out.buffer.extend_from_slice(b"{\"Id\":");
+    write_string(&mut out.buffer, &id);
+    out.buffer.extend_from_slice(b",\"Values\":");
+    push_parts(&snapshot, out, &parts, &shown)?;
+    out.buffer.push(b'}');
+    Ok(())
 }
 
-fn push_parts(members: &mut ObjectWriter<'_>, parts: &[(String, Vec<Part>)], shown: &Shown<'_>) {
-    for (name, list) in parts {
-        members.array(name, |ranges| {
-            for part in list {
-                ranges.object(|object| push_part(object, name, part, shown));
+/// An object of series, each with its ranges.
+fn push_parts(
+    snapshot: &Snapshot,
+    out: &mut dyn Sink,
+    parts: &[(String, Vec<Part>)],
+    shown: &Shown<'_>,
+) -> Result<(), WireError> {
+    out.buffer().push(b'{');
+    for (slot, (name, list)) in parts.iter().enumerate() {
+        push_name(out.buffer(), slot, name);
+        out.buffer().push(b'[');
+        for (slot, part) in list.iter().enumerate() {
+            if slot > 0 {
+                out.buffer().push(b',');
             }
-        });
+            push_part(snapshot, out, name, part, shown)?;
+        }
+        out.buffer().push(b']');
     }
+    out.buffer().push(b'}');
+    Ok(())
 }
 
 /// `GET /databases/*/timeseries/stats?docId=`
-pub(super) fn statistics(call: &Call) -> Outcome {
+pub(super) fn statistics(call: &Call, out: &mut ChunkWriter) -> Result<(), WireError> {
     let id = required(call, "docId")?;
     let snapshot = snapshot(call)?;
     let read = |error| failure::read(&error);
     let Some(number) = snapshot.number(&id).map_err(read)? else {
-        return Ok(Reply::empty(StatusCode::NOT_FOUND));
+        out.head = Reply::empty(StatusCode::NOT_FOUND);
+        return Ok(());
     };
     let all = snapshot.all_series(number).map_err(read)?;
-    let mut body = Vec::new();
-    write_object(&mut body, |object| {
-        object.string("DocumentId", &id);
-        object.array("TimeSeries", |list| {
-            for series in &all {
-                list.object(|row| {
-                    row.string("Name", &series.name);
-                    row.long("NumberOfEntries", long(series.count));
-                    row.string("StartDate", &moment(series.first));
-                    row.string("EndDate", &moment(series.last));
-                });
-            }
+    let names = all.iter().map(|series| series.name.len());
+    out.hold(size_of_val(&all[..]) + names.sum::<usize>())?;
+    out.buffer.extend_from_slice(b"{\"DocumentId\":");
+    write_string(&mut out.buffer, &id);
+    out.buffer.extend_from_slice(b",\"TimeSeries\":[");
+    for (slot, series) in all.iter().enumerate() {
+        if slot > 0 {
+            out.buffer.push(b',');
+        }
+        write_object(&mut out.buffer, |row| {
+            row.string("Name", &series.name);
+            row.long("NumberOfEntries", long(series.count));
+            row.string("StartDate", &moment(series.first));
+            row.string("EndDate", &moment(series.last));
         });
-    });
-    Ok(Reply::json(StatusCode::OK, body))
+        out.checkpoint()?;
+    }
+    out.buffer.extend_from_slice(b"]}");
+    Ok(())
 }
 
 /// `POST /databases/*/timeseries?docId=` with `{Name, Appends, Deletes, Increments}`
@@ -552,7 +635,7 @@ fn read_compact(item: Array<'_>, in_milliseconds: bool) -> Result<SeriesAppend, 
 }
 
 /// One kind of range that a load wants beside its documents.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Wish {
     Between(Range),
     /// The last so many milliseconds before the last entry.
@@ -599,6 +682,8 @@ impl Wanted {
                 .unwrap_or(0);
             wishes.push(Wish::LastCount(name, count));
         }
+        let mut seen = HashSet::new();
+        wishes.retain(|wish| seen.insert(wish.clone()));
         Ok((!wishes.is_empty()).then_some(Wanted(wishes)))
     }
 
@@ -634,7 +719,7 @@ impl Wanted {
         &self,
         snapshot: &Snapshot,
         documents: impl Iterator<Item = (&'d str, DocumentNumber)>,
-        out: &mut Vec<u8>,
+        out: &mut dyn Sink,
     ) -> Result<(), WireError> {
         let mut found = Vec::new();
         for (id, number) in documents {
@@ -642,8 +727,7 @@ impl Wanted {
             self.add_parts(snapshot, number, &mut parts)?;
             found.push((id, parts));
         }
-        push_found(snapshot, &found, out);
-        Ok(())
+        push_found(snapshot, &found, out)
     }
 
     /// Adds what is wanted of a document to the parts of its series.
@@ -672,7 +756,7 @@ impl Wanted {
 pub(super) fn push_includes(
     snapshot: &Snapshot,
     wishes: &[(&Wanted, &[String])],
-    out: &mut Vec<u8>,
+    out: &mut dyn Sink,
 ) -> Result<(), WireError> {
     let mut found: Vec<(&str, FoundSeries)> = Vec::new();
     for (wanted, ids) in wishes {
@@ -687,26 +771,30 @@ pub(super) fn push_includes(
             wanted.add_parts(snapshot, number, &mut found[slot].1)?;
         }
     }
-    push_found(snapshot, &found, out);
-    Ok(())
+    push_found(snapshot, &found, out)
 }
 
 /// Series of a document by name, each with its parts.
 type FoundSeries = Vec<(String, Vec<Part>)>;
 
-fn push_found(snapshot: &Snapshot, found: &[(&str, FoundSeries)], out: &mut Vec<u8>) {
+fn push_found(
+    snapshot: &Snapshot,
+    found: &[(&str, FoundSeries)],
+    out: &mut dyn Sink,
+) -> Result<(), WireError> {
     let shown = Shown {
         origin: snapshot.origin(),
         full: false,
         includes: None,
         etags: Vec::new(),
     };
-    out.extend_from_slice(b",\"TimeSeriesIncludes\":");
-    write_object(out, |members| {
-        for (id, parts) in found {
-            members.object(id, |names| push_parts(names, parts, &shown));
-        }
-    });
+    out.buffer().extend_from_slice(b",\"TimeSeriesIncludes\":{");
+    for (slot, (id, parts)) in found.iter().enumerate() {
+        push_name(out.buffer(), slot, id);
+        push_parts(snapshot, out, parts, &shown)?;
+    }
+    out.buffer().push(b'}');
+    Ok(())
 }
 
 /// The parts that one wish gives for a document; several when it is about all series.
@@ -767,14 +855,18 @@ fn last_entries(
     let entries = snapshot
         .series_entries(series, from, i64::MAX)
         .map_err(read)?;
-    let last = entries.rev().take(count).collect::<Result<Vec<_>, _>>();
-    let mut entries = last.map_err(read)?;
-    entries.reverse();
-    let told_from = told_from.or(entries.first().map(|entry| entry.at));
+    let first = entries.rev().take(count).last().transpose();
+    let first = first.map_err(read)?.map(|entry| entry.at);
     Ok(Part {
-        from: told_from.map(moment),
+        from: told_from.or(first).map(moment),
         to: None,
-        entries,
+        chosen: first.map(|first| Chosen {
+            series: series.clone(),
+            from: first,
+            to: i64::MAX,
+            skip: 0,
+            most: usize::MAX,
+        }),
         total: None,
     })
 }

@@ -178,6 +178,7 @@ struct StreamedRows<'o> {
 
 impl RowSink for StreamedRows<'_> {
     fn row(&mut self, _document: &StoredDocument<'_>, json: &[u8]) -> Result<(), BoxError> {
+        self.out.announce(json.len())?;
         let buffer = &mut self.out.buffer;
         buffer.extend_from_slice(self.format.before(self.count));
         if self.format == Format::Lines {
@@ -273,6 +274,7 @@ pub(super) fn documents(call: &Call, out: &mut ChunkWriter) -> Result<(), WireEr
     out.buffer.extend_from_slice(format.start());
     let mut count = 0;
     documents::each_listed(&snapshot, call.query(), listing, |document| {
+        out.announce(document.body().as_bytes().len())?;
         out.buffer.extend_from_slice(format.before(count));
         document.write_json(&mut out.buffer);
         out.buffer.extend_from_slice(format.after());

@@ -298,21 +298,21 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Write NoBody Data Unaudited "Sets an identity's number";
     Post "/databases/*/identity/next" Blocking(identities::next)
         ValidUser Write NoBody Data Unaudited "Takes an identity's next number";
-    Get "/databases/*/counters" Blocking(counters::get)
+    Get "/databases/*/counters" Streaming(counters::get)
         ValidUser Read NoBody Data Unaudited "Counters of a document";
     Post "/databases/*/counters" Direct(counters::post)
         ValidUser Write Json Data Unaudited "Changes counters";
-    Get "/databases/*/cmpxchg" Blocking(compare_exchange::get)
+    Get "/databases/*/cmpxchg" Streaming(compare_exchange::get)
         ValidUser Read NoBody Data Unaudited "Values of compare-exchange";
     Put "/databases/*/cmpxchg" Blocking(compare_exchange::put)
         ValidUser Write Json Data Unaudited "Stores a value that nobody changed since";
     Delete "/databases/*/cmpxchg" Blocking(compare_exchange::delete)
         ValidUser Write NoBody Data Unaudited "Removes a value that nobody changed since";
-    Get "/databases/*/revisions" Blocking(revisions::get)
+    Get "/databases/*/revisions" Streaming(revisions::get)
         ValidUser Read NoBody Data Unaudited "Revisions of a document";
     Get "/databases/*/revisions/count" Blocking(revisions::count)
         ValidUser Read NoBody Data Unaudited "Number of revisions of a document";
-    Get "/databases/*/revisions/bin" Blocking(revisions::bin)
+    Get "/databases/*/revisions/bin" Streaming(revisions::bin)
         ValidUser Read NoBody Data Unaudited "Revisions of deleted documents";
     Get "/databases/*/revisions/config" Blocking(revisions::configuration)
         ValidUser Read NoBody Data Unaudited "Which documents keep revisions";
@@ -324,11 +324,11 @@ const DATABASE: &[Route<Row>] = rows! {
         ValidUser Admin Json Admin Audited "Deletes revisions of documents";
     Post "/databases/*/revisions/revert/docs" Blocking(revisions::revert)
         ValidUser Write Json Data Unaudited "Goes back to revisions";
-    Get "/databases/*/timeseries" Blocking(series::get)
+    Get "/databases/*/timeseries" Streaming(series::get)
         ValidUser Read NoBody Data Unaudited "A range of a time series";
-    Get "/databases/*/timeseries/ranges" Blocking(series::ranges)
+    Get "/databases/*/timeseries/ranges" Streaming(series::ranges)
         ValidUser Read NoBody Data Unaudited "Several ranges of time series";
-    Get "/databases/*/timeseries/stats" Blocking(series::statistics)
+    Get "/databases/*/timeseries/stats" Streaming(series::statistics)
         ValidUser Read NoBody Data Unaudited "Time series of a document";
     Post "/databases/*/timeseries" Direct(series::post)
         ValidUser Write Json Data Unaudited "Changes a time series";

@@ -7,14 +7,17 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::StatusCode;
-use jackdaw_database::{Command, CommandResult, Database, GuardedDocument};
+use jackdaw_database::{Command, CommandResult, Database, GuardedDocument, WriteError};
 use tokio::sync::oneshot;
 
 use super::failure;
-use crate::http::Call;
+use crate::http::{BodyPlace, Call, Cut, placed};
 use crate::wire::{WireError, format_time_span, kind, parse_time_span};
 
+/// Documents up to this, all together, are told without being counted.
+const FEW_BYTES_MAX: usize = 64 << 10;
 /// Bodies up to this are read in well under a millisecond.
 const INLINE_BODY_BYTES: usize = 64 << 10;
 
@@ -64,6 +67,55 @@ pub(super) async fn submit(
     database.submit_batch(commands, move |outcome| drop(done.send(outcome)));
     let results = outcome.await.map_err(|_| lost())?;
     results.map_err(|error| failure::write(&error))
+}
+
+/// As [`submit`], with the error as the database has it.
+pub(super) async fn try_submit(
+    database: &Database,
+    commands: Vec<Command>,
+) -> Result<Vec<CommandResult>, WriteError> {
+    let (done, outcome) = oneshot::channel();
+    database.submit_batch(commands, move |outcome| drop(done.send(outcome)));
+    outcome.await.unwrap_or_else(|_| Err(WriteError::lost()))
+}
+
+/// Documents that an answer tells: what they may take, and what that is counted by.
+pub(super) struct ToldDocuments {
+    /// Most bytes of documents.
+    pub(super) bytes_max: usize,
+    place: BodyPlace,
+}
+
+impl ToldDocuments {
+    /// Room for a few small ones, which are not counted.
+    pub(super) fn few(call: &Call) -> ToldDocuments {
+        ToldDocuments {
+            bytes_max: FEW_BYTES_MAX.min(call.shared.config.body_bytes_max),
+            place: call.shared.pieces.large(),
+        }
+    }
+
+    /// Called with the error of the changes: when they tell more than there was room for, takes the
+    /// room that an answer may have at most, for another try; fails as they did otherwise.
+    pub(super) async fn grow(&mut self, call: &Call, error: &WriteError) -> Result<(), WireError> {
+        let bytes_max = call.shared.config.body_bytes_max;
+        if !matches!(error, WriteError::ToldTooMuch { .. }) || self.bytes_max >= bytes_max {
+            return Err(failure::write(error));
+        }
+        // Once as they are told, once in the answer.
+        let grown = self.place.grow(2 * bytes_max as u64).await;
+        grown.map_err(|_| Cut::Crowded)?;
+        self.bytes_max = bytes_max;
+        Ok(())
+    }
+
+    /// The answer that tells them, counted until the client has it.
+    pub(super) fn counted(self, bytes: Vec<u8>) -> Bytes {
+        match self.bytes_max > FEW_BYTES_MAX {
+            true => placed(bytes, self.place),
+            false => Bytes::from(bytes),
+        }
+    }
 }
 
 /// As [`submit`], but leaves documents alone that are put with the content that they have.
