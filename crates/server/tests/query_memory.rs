@@ -82,7 +82,7 @@ fn large_queries_take_turns_and_too_large_ones_are_refused() {
         for one in asking {
             let (status, answer) = one.join().unwrap();
             let message = answer["Message"].as_str().unwrap();
-            let is_too_large = status == 500 && message.contains(&(24 * MIB).to_string());
+            let is_too_large = status == 400 && message.contains(&(24 * MIB).to_string());
             let is_crowded = status == 503 && message.contains("Other queries");
             assert!(is_too_large || is_crowded, "{status}: {message}");
         }
