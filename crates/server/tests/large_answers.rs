@@ -320,7 +320,10 @@ fn counters_and_revisions_come_in_pieces() {
     let (_server, mut connection) = start();
     assert_eq!(connection.put(&path("docs?id=c"), "{}").status, 201);
     let operations: Vec<_> = (0..3_000)
-        .map(|number| json!({ "Type": "Increment", "CounterName": format!("{number:0>200}"), "Delta": 1 }))
+        .map(|number| {
+            let name = format!("{number:0>200}");
+            json!({ "Type": "Increment", "CounterName": name, "Delta": 1 })
+        })
         .collect();
     let body =
         json!({ "Documents": [{ "DocumentId": "c", "Operations": operations }] }).to_string();

@@ -611,6 +611,5 @@ fn usable_progress(environment: &Environment, last_etag: Etag) -> Option<Progres
         error_count: statics::error_count(&transaction).unwrap_or(0),
         failure,
         exchange_up_to: meta.exchange_up_to(),
-        ..Progress::default()
     })
 }

@@ -1,11 +1,11 @@
-//! An answer that consists of other answers, made on a task: short ones are copied into it, long ones
-//! go on to the client piece by piece.
+//! An answer that consists of other answers, made on a task: short ones are copied into it, long
+//! ones go on to the client piece by piece.
 //!
 //! Used by `multi_get`. Pieces are counted by the writers that made them; a relay has little of its
 //! own, a buffer below [`PIECE_BYTES_MIN`] and what waits in its queue.
 //!
-//! Invariant: as for `chunks`, a failure is an answer until the first piece has left, and breaks the
-//! connection afterwards.
+//! Invariant: as for `chunks`, a failure is an answer until the first piece has left, and breaks
+//! the connection afterwards.
 
 use std::time::Duration;
 

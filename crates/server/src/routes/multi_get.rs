@@ -1,8 +1,8 @@
 //! `POST /databases/*/multi_get`: several requests in one, each answered as if it had come alone.
 //!
 //! Clients send their lazy loads and queries this way. Inner requests run one after another; each
-//! has a status, the headers that matter, and a body, and none fails the others. A long inner answer
-//! goes on to the client as it is made, so that the answer never is in memory as a whole.
+//! has a status, the headers that matter, and a body, and none fails the others. A long inner
+//! answer goes on to the client as it is made, so that the answer never is in memory as a whole.
 
 use std::sync::Arc;
 
