@@ -80,7 +80,8 @@ async function conflictIsShown(page, context) {
     await press(page.raw, "Save");
     const conflict = page.raw.getByRole("dialog", { name: "Changed by someone else meanwhile" });
     await conflict.getByText(/"mine"/).waitFor();
-    await conflict.locator(".is-other").getByText(/"theirs"/).or(conflict.getByText(/"theirs"/)).first().waitFor();
+    const marked = await conflict.locator(".is-other").allInnerTexts();
+    assert.deepEqual(marked.map((line) => line.trim()), [`"Text": "mine",`, `"Text": "theirs",`]);
     await page.picture("document-conflict");
     assert.match(await stored(context, id), /theirs/);
     await press(conflict, "Keep writing");

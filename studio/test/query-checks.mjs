@@ -1,6 +1,7 @@
 // Checks of the room with the query box.
 
 import assert from "node:assert/strict";
+import { ask as send } from "./scene.mjs";
 
 export const queryChecks = [
   ["without a query, examples are offered", examplesAreOffered],
@@ -9,6 +10,7 @@ export const queryChecks = [
   ["a mistake is marked where it is", mistakeIsMarked],
   ["a plan is a tree with bars of time", planIsTree],
   ["facets are bars", facetsAreBars],
+  ["what a query finds is changed and deleted, after its count was shown", foundIsChanged],
 ];
 
 function room({ database }) {
@@ -89,6 +91,49 @@ async function planIsTree(page, context) {
   await raw.locator(".grid-row").first().waitFor();
   await ask(page, context, `explain from ${context.collection} where Year > 1990`);
   await page.sees(/Year > 1990/);
+}
+
+async function foundIsChanged(page, context) {
+  const { raw } = page;
+  const { url, database } = context;
+  page.provokes("/queries?allowStale");
+  const list = `databases/${database}/docs?startsWith=studio-test/found/`;
+  const stored = async () => (await send(url, list, "GET")).Results;
+  for (let at = 0; at < 7; at += 1) {
+    const document = { Word: at < 6 ? "old" : "other", "@metadata": { "@collection": "StudioFound" } };
+    await send(url, `databases/${database}/docs?id=studio-test/found/${at}`, "PUT", document);
+  }
+  const press = (scope, name) => scope.getByRole("button", { name, exact: true }).click();
+  await ask(page, context, "from StudioFound where Word = 'old' limit 2");
+  assert.equal(await raw.getByRole("button", { name: "Delete all" }).count(), 0, "a limit is no choice");
+  await ask(page, context, "from StudioFound where Word = 'old'");
+  await page.sees("6 results");
+  await press(raw, "Change all");
+  const change = raw.getByRole("dialog", { name: "Change 6 documents?" });
+  await change.getByText("and 1 more").waitFor();
+  await change.getByLabel(/^Script/).fill("this.Word = ");
+  await press(change, "Change them");
+  await change.getByRole("alert").waitFor();
+  await change.getByLabel(/^Script/).fill("this.Word = 'new';");
+  await page.picture("query-change");
+  await press(change, "Change them");
+  await change.getByText("6 documents done.").waitFor();
+  await press(change, "Close");
+  await page.sees("Nothing matches");
+  assert.equal((await stored()).filter(({ Word }) => Word === "new").length, 6);
+  await ask(page, context, "from StudioFound where Word = 'new'");
+  await page.sees("6 results");
+  await press(raw, "Delete all");
+  const remove = raw.getByRole("dialog", { name: "Delete 6 documents?" });
+  await press(remove, "Cancel");
+  assert.equal((await stored()).length, 7);
+  await press(raw, "Delete all");
+  await press(remove, "Delete them");
+  await remove.getByText("6 documents done.").waitFor();
+  await press(remove, "Close");
+  await page.sees("Nothing matches");
+  assert.deepEqual((await stored()).map(({ Word }) => Word), ["other"]);
+  await send(url, `databases/${database}/docs?id=studio-test/found/6`, "DELETE");
 }
 
 async function facetsAreBars(page, context) {

@@ -41,6 +41,10 @@ export const ROOMS = [
   ["no query", at("query"), (page) => page.raw.locator(".shelf-title").first().waitFor()],
   ["rows", at("query", { text: `from '${LONG}' where ${LONG} != 'x'` }), (page) =>
     answered(page).then(() => grid(page))],
+  ["what is found is changed", at("query", { text: `from '${LONG}'` }), async (page) => {
+    await page.raw.getByRole("button", { name: "Change all" }).click();
+    await page.raw.getByRole("dialog").waitFor();
+  }],
   ["a row", at("query", { text: `from '${LONG}'` }), async (page) => {
     await grid(page);
     await page.raw.locator(".grid-row").first().click({ position: { x: 4, y: 4 } });

@@ -55,3 +55,13 @@ function kindOf(groups: Readonly<Record<string, string | undefined>>): RqlKind {
   }
   return "plain";
 }
+
+/** Clauses that choose or shape rows in a way that a change of documents does not know. */
+const SHAPES = ["group", "include", "limit", "offset", "select", "load", "update", "declare", "explain"];
+
+/** Whether a query says no more than which documents. */
+export function isPlainQuery(text: string): boolean {
+  const words = rqlTokens(text).filter(({ kind }) => kind !== "string" && kind !== "comment");
+  const said = words.flatMap(({ text: word }) => word.toLowerCase().match(/[a-z_]+/g) ?? []);
+  return said[0] === "from" && !said.some((word) => SHAPES.includes(word) || word === "filter_limit");
+}

@@ -2,9 +2,11 @@
 
 import type { ReactNode } from "react";
 import type { Row } from "../../api/documents";
+import { parseJson } from "../../json/parse";
 import { prettyJson } from "../../json/pretty";
 import { Dialog } from "../../parts/dialog";
 import { visibleLines } from "../../visible";
+import { isOwn } from "./own-metadata";
 
 interface DocumentConflictProps {
   readonly mine: string;
@@ -17,19 +19,21 @@ interface DocumentConflictProps {
 
 export function DocumentConflict(props: DocumentConflictProps): ReactNode {
   const { mine, theirs, onKeepMine, onTakeTheirs, onClose } = props;
-  const stored = theirs === null ? "" : prettyJson(theirs.node, () => true);
+  const stored = theirs === null ? "" : prettyJson(theirs.node, isOwn);
+  // It was sent, so it is JSON.
+  const written = prettyJson(parseJson(mine).root, isOwn);
   return (
     <Dialog title="Changed by someone else meanwhile" isWide onClose={onClose}>
       <p>Nothing was stored. Lines that the other text does not have are marked.</p>
       <div className="conflict">
-        <Side title="What you have written" text={mine} other={stored} />
+        <Side title="What you have written" text={written} other={stored} />
         {theirs === null ? (
           <section>
             <h3>What is stored now</h3>
             <p>The document was deleted.</p>
           </section>
         ) : (
-          <Side title="What is stored now" text={stored} other={mine} />
+          <Side title="What is stored now" text={stored} other={written} />
         )}
       </div>
       <div className="dialog-actions">

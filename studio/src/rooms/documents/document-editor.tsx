@@ -14,6 +14,7 @@ import { UnsavedQuestion } from "../../parts/unsaved-question";
 import { toError } from "../../use-loaded";
 import { visible, visibleLines } from "../../visible";
 import { DocumentConflict } from "./document-conflict";
+import { isOwn } from "./own-metadata";
 
 /** Larger than the rest of Studio, and needed later than it. */
 const CodeEditor = lazy(() => import("../../parts/code-editor"));
@@ -146,13 +147,4 @@ export function copyOf(row: Row): Draft {
 export function emptyDraft(collection: string | null): Draft {
   const metadata = collection === null ? "{}" : `{ "@collection": ${JSON.stringify(collection)} }`;
   return { id: null, text: `{\n  "@metadata": ${metadata}\n}\n`, changeVector: null };
-}
-
-const SERVERS = ["@change-vector", "@id", "@last-modified", "@flags", "@counters", "@attachments"];
-
-/** Whether a member of the metadata is the user's. */
-function isOwn(path: readonly string[]): boolean {
-  const [parent, name] = path;
-  const isServers = name !== undefined && (SERVERS.includes(name) || name === "@timeseries");
-  return !(path.length === 2 && parent === "@metadata" && isServers);
 }

@@ -1,6 +1,7 @@
 // The line above the rows: how many, how long, by which index, how fresh, shown how.
 
 import type { ReactNode } from "react";
+import type { ByQuery } from "../../api/by-query";
 import { formatCount, formatCounted, formatDuration } from "../../format";
 import { visible } from "../../visible";
 import type { ResultView } from "./query-results";
@@ -12,6 +13,8 @@ interface QueryFactsProps {
   readonly views: readonly ResultView[];
   readonly view: ResultView;
   readonly onView: (view: ResultView) => void;
+  /** Asks to delete or change what was found; `null` when that is not what the query says. */
+  readonly onChange: ((method: ByQuery) => void) | null;
 }
 
 const TITLES: Readonly<Record<ResultView, string>> = {
@@ -21,7 +24,7 @@ const TITLES: Readonly<Record<ResultView, string>> = {
   facets: "Facets",
 };
 
-export function QueryFacts({ answer, views, view, onView }: QueryFactsProps): ReactNode {
+export function QueryFacts({ answer, views, view, onView, onChange }: QueryFactsProps): ReactNode {
   const { first, rows, roundTripMs } = answer;
   return (
     <div className="toolbar query-facts">
@@ -43,6 +46,16 @@ export function QueryFacts({ answer, views, view, onView }: QueryFactsProps): Re
         <span className="badge is-good" title="The index has seen every change.">
           Fresh
         </span>
+      )}
+      {onChange !== null && (
+        <>
+          <button type="button" className="button" onClick={() => onChange("PATCH")}>
+            Change all
+          </button>
+          <button type="button" className="button" onClick={() => onChange("DELETE")}>
+            Delete all
+          </button>
+        </>
       )}
       <span className="segments" role="group" aria-label="Show as">
         {views.map((name) => (

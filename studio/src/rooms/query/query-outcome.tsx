@@ -10,9 +10,10 @@ interface QueryOutcomeProps {
   readonly database: string;
   readonly now: QueryState;
   readonly onMore: () => void;
+  readonly onAgain: () => void;
 }
 
-export function QueryOutcome({ database, now, onMore }: QueryOutcomeProps): ReactNode {
+export function QueryOutcome({ database, now, onMore, onAgain }: QueryOutcomeProps): ReactNode {
   switch (now.state) {
     case "idle":
       return (
@@ -25,6 +26,6 @@ export function QueryOutcome({ database, now, onMore }: QueryOutcomeProps): Reac
     case "failed":
       return <QueryMistake text={now.text} error={now.error} />;
     case "done":
-      return <QueryResults database={database} answer={now.answer} onMore={onMore} />;
+      return <QueryResults database={database} answer={now.answer} onMore={onMore} onAgain={onAgain} />;
   }
 }

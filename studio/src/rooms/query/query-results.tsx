@@ -2,6 +2,7 @@
 // found.
 
 import { useCallback, useMemo, useState, type ReactNode } from "react";
+import type { ByQuery } from "../../api/by-query";
 import { facetsOf, planOf } from "../../api/plans";
 import { member } from "../../json/read";
 import { CellText } from "../../parts/cell-text";
@@ -9,7 +10,9 @@ import { guessColumns } from "../../parts/columns";
 import { DataGrid, type Column } from "../../parts/data-grid";
 import { Notice } from "../../parts/notice";
 import { href } from "../../route";
+import { isPlainQuery } from "../../rql/tokens";
 import { visible } from "../../visible";
+import { ByQueryDialog } from "./by-query-dialog";
 import { FacetBars } from "./facet-bars";
 import { PlanTree } from "./plan-tree";
 import { QueryFacts } from "./query-facts";
@@ -21,6 +24,8 @@ interface QueryResultsProps {
   readonly database: string;
   readonly answer: Answer;
   readonly onMore: () => void;
+  /** Runs the query again. */
+  readonly onAgain: () => void;
 }
 
 export type ResultView = "table" | "json" | "plan" | "facets";
@@ -30,7 +35,7 @@ const ID: Column = { key: "@id", title: "Id", width: 26 };
 /** Rows from the end at which further ones are asked for. */
 const MORE_AHEAD = 100;
 
-export function QueryResults({ database, answer, onMore }: QueryResultsProps): ReactNode {
+export function QueryResults({ database, answer, onMore, onAgain }: QueryResultsProps): ReactNode {
   const [chosen, setChosen] = useState<ResultView | null>(null);
   const [selected, setSelected] = useState<number | null>(null);
   const { rows, first } = answer;
@@ -66,6 +71,8 @@ export function QueryResults({ database, answer, onMore }: QueryResultsProps): R
     },
     [rows, onMore],
   );
+  const [changing, setChanging] = useState<ByQuery | null>(null);
+  const isChangeable = first.total > 0 && rows[0]?.id != null && isPlainQuery(answer.text);
   const plan = useMemo(() => planOf(first.rows), [first]);
   const facets = useMemo(() => facetsOf(first.rows), [first]);
   const views: ResultView[] = [
@@ -78,7 +85,22 @@ export function QueryResults({ database, answer, onMore }: QueryResultsProps): R
   const row = selected === null ? undefined : rows[selected];
   return (
     <div className="results">
-      <QueryFacts answer={answer} views={views} view={view} onView={setChosen} />
+      <QueryFacts
+        answer={answer}
+        views={views}
+        view={view}
+        onView={setChosen}
+        onChange={isChangeable ? setChanging : null}
+      />
+      {changing !== null && (
+        <ByQueryDialog
+          database={database}
+          answer={answer}
+          method={changing}
+          onClose={() => setChanging(null)}
+          onDone={onAgain}
+        />
+      )}
       {rows.length === 0 && (
         <Notice title="Nothing matches">
           <p>The query ran and found no documents. Loosen its conditions, or check how names are spelled.</p>

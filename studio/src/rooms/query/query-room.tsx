@@ -75,7 +75,12 @@ export function QueryRoom({ database, text: linked }: QueryRoomProps): ReactNode
             </label>
           </div>
         </div>
-        <QueryOutcome database={database} now={now} onMore={more} />
+        <QueryOutcome
+          database={database}
+          now={now}
+          onMore={more}
+          onAgain={() => void start(lastRun.current ?? text)}
+        />
       </section>
       <QueryShelf database={database} past={past} onChoose={(chosen) => void start(chosen)} />
     </div>
