@@ -1,6 +1,8 @@
 //! What an export holds: the same bytes from a server and from files, nothing that an import does
 //! not bring back, and a hash that notices every difference.
 
+#![allow(clippy::unwrap_used, reason = "tests unwrap")]
+
 mod common;
 
 use std::io::{Read, Write};

@@ -4,6 +4,8 @@
 //! What is proven: the same documents come out whatever the form of the file, and a file whose
 //! content changed is imported again.
 
+#![allow(clippy::unwrap_used, reason = "tests unwrap")]
+
 mod common;
 
 use std::io::Write;

@@ -333,8 +333,9 @@ impl Cells {
 
 fn boolean(field: &[u8]) -> Option<bool> {
     let is_one_of = |words: [&str; 4]| {
-        let found = |word: &&str| field.eq_ignore_ascii_case(word.as_bytes());
-        words.iter().any(|word| found(&word))
+        words
+            .iter()
+            .any(|word| field.eq_ignore_ascii_case(word.as_bytes()))
     };
     if is_one_of(["true", "yes", "1", "t"]) {
         return Some(true);

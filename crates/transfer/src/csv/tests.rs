@@ -270,3 +270,67 @@ fn comments_are_no_loss() {
         "without the option it is a record: {shown}"
     );
 }
+
+/// What csv-core makes of a whole text: the fields of each record, blank lines left out.
+fn by_csv_core(text: &[u8]) -> Vec<Vec<Vec<u8>>> {
+    let mut reader = csv_core::ReaderBuilder::new()
+        .terminator(csv_core::Terminator::Any(b'\n'))
+        .build();
+    let (mut records, mut fields, mut field) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rest, mut out) = (text, [0; 1]);
+    loop {
+        let (result, read, wrote) = reader.read_field(rest, &mut out);
+        rest = &rest[read..];
+        field.extend_from_slice(&out[..wrote]);
+        match result {
+            csv_core::ReadFieldResult::Field { record_end } => {
+                fields.push(std::mem::take(&mut field));
+                if record_end {
+                    records.push(std::mem::take(&mut fields));
+                }
+            }
+            csv_core::ReadFieldResult::End => return records,
+            csv_core::ReadFieldResult::InputEmpty | csv_core::ReadFieldResult::OutputFull => {}
+        }
+    }
+}
+
+/// What the record source and the field splitter make of it; `None` when a quote is not closed.
+fn by_records(text: &[u8]) -> Option<Vec<Vec<Vec<u8>>>> {
+    use crate::archive::open_stream;
+    use crate::chunk::Filled;
+    use crate::dialect::DialectChoice;
+    use crate::lines::{LineSource, Records};
+
+    let dialect = Dialect::of(b",", DialectChoice::default());
+    let stream = Box::new(std::io::Cursor::new(text.to_vec()));
+    let stream = open_stream(stream, Arc::default(), 1).unwrap();
+    let mut source = LineSource::new(stream, |_| Records::new(dialect)).unwrap();
+    let mut splitter = FieldSplitter::new(dialect);
+    let mut records = Vec::new();
+    loop {
+        let mut record = Vec::new();
+        match source.next(&mut record).unwrap() {
+            Filled::End => return Some(records),
+            Filled::Skipped(_) => return None,
+            Filled::Entry(_) if record.is_empty() => {}
+            Filled::Entry(_) => {
+                splitter.split(&record).unwrap();
+                records.push(splitter.fields().map(<[u8]>::to_vec).collect());
+            }
+        }
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(256))]
+
+    #[test]
+    fn records_are_those_that_csv_core_finds(
+        text in proptest::collection::vec(proptest::sample::select(b"aab,,\"\"\n".to_vec()), 0..60)
+    ) {
+        if let Some(records) = by_records(&text) {
+            proptest::prop_assert_eq!(records, by_csv_core(&text));
+        }
+    }
+}
