@@ -245,7 +245,8 @@ impl Like {
             let written = Written::Like(term.into());
             let test = TermsTest::new(written, field.options());
             let test = test.map_err(|error| QueryError::invalid(error.to_string()))?;
-            let predicate = Predicate::Test(Field::Values(field.clone()), Test::Terms(test));
+            let predicate =
+                Predicate::Test(Field::Values(field.clone()), Test::Terms(Box::new(test)));
             Ok(match self.options.boosts && best > 0.0 {
                 true => {
                     let factor = self.options.boost_factor * weight / best;

@@ -86,7 +86,7 @@ pub enum Test {
     /// It is a place that stands so to a shape.
     Place(PlaceTest),
     /// Its terms pass: words of full text, or the whole text. Looks at all values together.
-    Terms(TermsTest),
+    Terms(Box<TermsTest>),
 }
 
 /// The values of `in (...)`; at least one.

@@ -192,7 +192,10 @@ fn push_shown(shown: Shown, metadata: &mut ObjectWriter<'_>) {
 
 fn push_number(name: &str, number: Option<f64>, object: &mut ObjectWriter<'_>) {
     match number {
-        Some(number) if number.fract() == 0.0 => object.long(name, number as i64),
+        // Clients know whole numbers without a fraction.
+        Some(number) if number.fract() == 0.0 => {
+            object.raw(name, format!("{:.0}", number + 0.0).as_bytes());
+        }
         Some(number) => object.double(name, number),
         None => object.string(name, "NaN"),
     }

@@ -235,7 +235,10 @@ impl<'q, 'p: 'q> Binder<'q, 'p> {
     ) -> Result<Predicate, QueryError> {
         let test = TermsTest::new(written, options)
             .map_err(|error| QueryError::invalid(format!("{error}, in: {call}")))?;
-        Ok(Predicate::Test(Field::Values(field), Test::Terms(test)))
+        Ok(Predicate::Test(
+            Field::Values(field),
+            Test::Terms(Box::new(test)),
+        ))
     }
 
     pub(super) fn check_arguments(
