@@ -86,8 +86,8 @@ impl Database {
         self.indexes.set().reset(name, None)
     }
 
-    /// [`Database::reset_index`], with other analyzers in place of those that it was made with: names
-    /// in lower case and steps, as [`StaticDefinition::analyzers`].
+    /// [`Database::reset_index`], with other analyzers in place of those that it was made with:
+    /// names in lower case and steps, as [`StaticDefinition::analyzers`].
     ///
     /// # Errors
     /// See [`DatabaseError`].

@@ -1,6 +1,6 @@
 //! Proves: analyzers of C# are stored, listed, deleted and used as clients expect, survive a
-//! restart, a database's own goes before the server's, an index keeps what its analyzer was until it
-//! is reset, and what is not understood is refused by the name of its class.
+//! restart, a database's own goes before the server's, an index keeps what its analyzer was
+//! until it is reset, and what is not understood is refused by the name of its class.
 
 #![allow(clippy::unwrap_used, reason = "a broken expectation fails the test")]
 
@@ -15,7 +15,7 @@ const OWN: &str = "/databases/db1/admin/analyzers";
 fn code(name: &str, tokens: &str) -> String {
     format!(
         "using System.IO;\nusing Lucene.Net.Analysis;\npublic class {name} : Analyzer\n{{\n    \
-         public override TokenStream TokenStream(string fieldName, TextReader reader)\n    {{\n        \
+         public override TokenStream TokenStream(string fieldName, TextReader reader)\n    {{\n    \
          return {tokens};\n    }}\n}}"
     )
 }

@@ -1,10 +1,10 @@
 //! Indexes: automatic ones, made when a query asks for fields, and static ones, defined by
 //! somebody. A worker each keeps them up.
 //!
-//! `analyzers` compiles those that users write. `definition` is what an index is (`automatic`, or `statics` with all that maps need), `index`
-//! one that is open, `worker` the thread that follows the documents (in steps of
-//! `automatic_worker` or of `statics`), `set` all indexes of a database, `administration` what is
-//! asked of static ones.
+//! `analyzers` compiles those that users write. `definition` is what an index is (`automatic`,
+//! or `statics` with all that maps need), `index` one that is open, `worker` the thread that
+//! follows the documents (in steps of `automatic_worker` or of `statics`), `set` all indexes of
+//! a database, `administration` what is asked of static ones.
 //!
 //! Invariants:
 //! - An index holds exactly what the documents that count for it had at its position, an etag

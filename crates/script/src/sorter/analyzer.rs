@@ -134,8 +134,8 @@ fn steps_of(class: &Class, base: Option<Vec<String>>) -> Read<String> {
             MemberKind::Method(..) if METHODS.contains(&member.name.as_str()) => {}
             _ => {
                 let message = format!(
-                    "error: '{}' is not understood in an analyzer, which has TokenStream and fields \
-                     of numbers",
+                    "error: '{}' is not understood in an analyzer, which has TokenStream and \
+                     fields of numbers",
                     member.name
                 );
                 return refuse(member.at, message);

@@ -87,7 +87,7 @@ fn note_indexes(call: &Call, names: &[String]) -> Result<(), WireError> {
             tracing::warn!(
                 database = %call.part(0),
                 index = %info.name(),
-                "the index keeps the analyzer that it was made with; reset it to use the present one"
+                "the index keeps the analyzer that it was made with until it is reset"
             );
         }
     }
