@@ -1,11 +1,11 @@
 //! Change vectors: which changes of which databases a document holds.
 //!
-//! The text is RavenDB's: `B:70-<database>, A:48-<database>`, a part for each database, with the tag
-//! of the node that wrote it and the etag of the newest change of that database that the document
-//! holds. `order|version` has two vectors: the order is how far a shard's history has come, the
-//! version is the document's own history and alone decides between two versions of a document.
-//! Without `|`, both are the same. Parts with `TRXN` name a cluster-wide transaction, those with
-//! `MOVE` a move between shards.
+//! The text is RavenDB's: `B:70-<database>, A:48-<database>`, a part for each database, with the
+//! tag of the node that wrote it and the etag of the newest change of that database that the
+//! document holds. `order|version` has two vectors: the order is how far a shard's history has
+//! come, the version is the document's own history and alone decides between two versions of a
+//! document. Without `|`, both are the same. Parts with `TRXN` name a cluster-wide transaction,
+//! those with `MOVE` a move between shards.
 //!
 //! A vector is a version vector: of two versions one is newer when it holds all that the other
 //! holds and more; when each holds something that the other lacks, they are in conflict. Merging

@@ -3,6 +3,8 @@
 //!
 //! `JACKDAW_VECTOR_TRIPLES` sets how many triples are tried, `JACKDAW_VECTOR_SEED` which.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use fastrand::Rng;
 use jackdaw_model::{ChangeVector, DatabaseId, Entry, Etag, NodeTag, Relation, VectorError};
 
