@@ -16,6 +16,7 @@ use jackdaw_server::StartError;
 
 use arguments::Arguments;
 use output::failure::sentence;
+use output::say::note;
 
 /// Exit code for work that failed.
 const EXIT_FAILED: u8 = 1;
@@ -32,7 +33,7 @@ pub fn run() -> ExitCode {
     let done = commands::run(arguments);
     match (done, output::say::failure()) {
         (Err(error), _) if !output::say::is_reader_gone(&error) => {
-            eprintln!("jackdaw: {}", sentence(&error));
+            note!("jackdaw: {}", sentence(&error));
             match is_unsafe(&error) {
                 true => ExitCode::from(EXIT_CONFIGURATION),
                 false => ExitCode::from(EXIT_FAILED),
@@ -40,7 +41,7 @@ pub fn run() -> ExitCode {
         }
         (Err(_), _) => ExitCode::SUCCESS,
         (Ok(_), Some(error)) => {
-            eprintln!("jackdaw: cannot write to standard output: {error}");
+            note!("jackdaw: cannot write to standard output: {error}");
             ExitCode::from(EXIT_FAILED)
         }
         (Ok(code), None) => code,

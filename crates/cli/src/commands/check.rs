@@ -23,7 +23,7 @@ use jackdaw_storage::{
 use super::inventory::places;
 use crate::output::failure::sentence;
 use crate::output::numbers::{count, counted, duration};
-use crate::output::say::say;
+use crate::output::say::{note, say};
 
 const EXIT_DAMAGED: u8 = 1;
 const EXIT_CANNOT_LOOK: u8 = 2;
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &CheckArguments, disk: anyhow::Result<Arc<dyn Vfs>>
             ExitCode::from(EXIT_DAMAGED)
         }
         Err(error) => {
-            eprintln!("jackdaw: {}", sentence(&error));
+            note!("jackdaw: {}", sentence(&error));
             ExitCode::from(EXIT_CANNOT_LOOK)
         }
     }

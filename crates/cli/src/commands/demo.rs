@@ -21,7 +21,7 @@ use crate::import::signals::stop_on_signals;
 use crate::import::summary::Purpose;
 use crate::output::numbers::{count, counted, duration};
 use crate::output::rows::{RowFormat, render};
-use crate::output::say::say;
+use crate::output::say::{note, say};
 use crate::output::table::terminal_width;
 use jackdaw_transfer::albums::AlbumParser;
 use jackdaw_transfer::local::LocalSink;
@@ -203,7 +203,7 @@ impl Drop for DemoData {
         }
         match std::fs::remove_dir_all(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                eprintln!("jackdaw: cannot remove {}: {error}", self.path.display());
+                note!("jackdaw: cannot remove {}: {error}", self.path.display());
             }
             _ => {}
         }

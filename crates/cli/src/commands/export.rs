@@ -17,6 +17,7 @@ use jackdaw_transfer::export::{ExportWriter, Totals};
 use super::connect::ServerAt;
 use super::target::{Location, Target, local, remote};
 use crate::output::numbers::{bytes, counted, duration};
+use crate::output::say::note;
 
 /// All documents in the order of their ids.
 const EVERYTHING: &str = "from @all_docs order by id()";
@@ -52,7 +53,7 @@ pub(crate) fn run(arguments: &ExportArguments, disk: &Arc<dyn Vfs>) -> anyhow::R
     } else {
         export_to_file(arguments, disk, output)?
     };
-    eprintln!(
+    note!(
         "{}, {} in {}; hash of ids, collections, metadata and contents {:016x}",
         counted(total.documents, "document"),
         bytes(total.len_bytes),

@@ -19,8 +19,10 @@ pub(crate) mod snapshot;
 mod target;
 mod warm_up;
 
+use std::io::Write;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::CommandFactory;
 
 use crate::arguments::{Arguments, Bench, Command};
@@ -61,7 +63,12 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Completions { shell } => {
             let mut command = Arguments::command();
             let name = command.get_name().to_owned();
-            clap_complete::generate(shell, &mut command, name, &mut std::io::stdout());
+            // Into memory first: the generator panics when its output ends.
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut command, name, &mut text);
+            std::io::stdout()
+                .write_all(&text)
+                .context("cannot write the completions")?;
         }
     }
     Ok(ExitCode::SUCCESS)

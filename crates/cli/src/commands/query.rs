@@ -15,8 +15,12 @@ use super::connect::ServerAt;
 use super::target::{Location, Target, local, remote};
 use crate::output::numbers::{count, duration};
 use crate::output::rows::{RowFormat, render};
-use crate::output::say::say;
+use crate::output::say::{note, say};
 use crate::output::table::terminal_width;
+
+/// Rows of a table unless `--rows` names another number: more than people read. Formats for
+/// programs have no such limit, since a program does not notice what is missing.
+const TABLE_ROWS: u64 = 1000;
 
 /// How long a query in this process waits for an index that has to be made or completed first.
 pub(crate) const INDEX_WAIT: Duration = Duration::from_secs(600);
@@ -39,9 +43,18 @@ pub(crate) struct QueryArguments {
     /// Ask the documents of this snapshot instead of those of now; see `jackdaw snapshot`.
     #[arg(long, value_name = "NAME")]
     snapshot: Option<String>,
-    /// Most rows to fetch; `limit` in the query works as well.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    rows: u64,
+    /// Most rows to fetch; `limit` in the query works as well. Default: 1,000 for a table, all
+    /// for json, ndjson and csv.
+    #[arg(long, value_name = "N")]
+    rows: Option<u64>,
+}
+
+impl QueryArguments {
+    /// Most rows to fetch; `None` is all.
+    fn rows_max(&self) -> Option<u64> {
+        let default = (self.format == RowFormat::Table).then_some(TABLE_ROWS);
+        self.rows.or(default)
+    }
 }
 
 /// What a query gave, wherever it ran.
@@ -82,7 +95,7 @@ pub(crate) fn run(arguments: &QueryArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
             let request = QueryRequest {
                 text: &arguments.text,
                 parameters: Some(parameters.document()),
-                page_size: Some(arguments.rows),
+                page_size: arguments.rows_max(),
                 wait: Some(INDEX_WAIT),
                 snapshot: arguments.snapshot.as_deref(),
                 ..QueryRequest::default()
@@ -102,7 +115,7 @@ pub(crate) fn run(arguments: &QueryArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
     match arguments.format {
         RowFormat::Table => say!("{line}"),
         // Standard output is for the data.
-        RowFormat::Json | RowFormat::Ndjson | RowFormat::Csv => eprintln!("{line}"),
+        RowFormat::Json | RowFormat::Ndjson | RowFormat::Csv => note!("{line}"),
     }
     Ok(())
 }
@@ -182,7 +195,10 @@ fn ask_server(
     arguments: &QueryArguments,
 ) -> anyhow::Result<Answer> {
     let database = remote(server, name)?;
-    let mut query = jackdaw_client::Query::new(arguments.text.clone()).page(0, arguments.rows);
+    let mut query = jackdaw_client::Query::new(arguments.text.clone());
+    if let Some(rows) = arguments.rows_max() {
+        query = query.page(0, rows);
+    }
     if let Some(name) = &arguments.snapshot {
         query = query.at_snapshot(name);
     }

@@ -20,7 +20,7 @@ use super::DEFAULT_DATA;
 use super::target::{memory_bytes, open_set_of};
 use super::warm_up::WarmUpThread;
 use crate::output::numbers::counted;
-use crate::output::say::say;
+use crate::output::say::{note, say};
 
 /// Scripts that run at a time may take this part of the memory together.
 const SCRIPTS_PART_OF_MEMORY: u64 = 8;
@@ -228,9 +228,7 @@ fn config(arguments: &ServeArguments) -> anyhow::Result<ServerConfig> {
     }
     config.give_back_memory = Some(jackdaw_io::allocator::give_back);
     if let Some(listen) = arguments.insecure_i_know {
-        eprintln!(
-            "jackdaw: WARNING: everybody who reaches {listen} can read and change everything"
-        );
+        note!("jackdaw: WARNING: everybody who reaches {listen} can read and change everything");
         config.listen = listen;
         config.allow_unprotected_public = true;
         return Ok(config);
@@ -282,7 +280,7 @@ pub(crate) fn serve(running: Running) -> anyhow::Result<()> {
     say!("Clients: {url}\nStudio:  {url}/studio/\nTCP:     {tcp} (subscriptions)\nCtrl-C stops.");
     let cut = running.stop_on_signal().context("cannot wait for Ctrl-C")?;
     if cut > 0 {
-        eprintln!("{} had to be cut.", counted(cut as u64, "connection"));
+        note!("{} had to be cut.", counted(cut as u64, "connection"));
     }
     Ok(())
 }

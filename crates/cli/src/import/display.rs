@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::numbers;
+use crate::output::say::note;
 use jackdaw_transfer::counters::{Counters, Counts};
 use jackdaw_transfer::source::Total;
 
@@ -44,7 +45,7 @@ impl Display {
                 let counts = counters.counts();
                 rates.add(Instant::now(), counts);
                 match &bar {
-                    None => eprintln!("{}", rates.line(noun)),
+                    None => note!("{}", rates.line(noun)),
                     Some(bar) => {
                         bar.set_position(done(counts, counters.total));
                         bar.set_message(rates.line(noun));

@@ -14,7 +14,7 @@ use super::allowance::Allowance;
 use super::display::Display;
 use super::summary::{Purpose, summary};
 use crate::output::numbers::{count, counted, duration};
-use crate::output::say::say;
+use crate::output::say::{note, say};
 use crate::output::table::printable;
 use jackdaw_transfer::archive::SourceError;
 use jackdaw_transfer::counters::Counters;
@@ -156,7 +156,7 @@ pub fn import<S: Sink>(
         );
     }
     if let Err((path, error)) = skips.finish() {
-        eprintln!(
+        note!(
             "jackdaw: the list of skipped entries in {} is incomplete: {error}",
             path.display()
         );
@@ -279,7 +279,7 @@ impl Running<'_> {
             }
         };
         if from.entries > 0 {
-            eprintln!(
+            note!(
                 "Going on behind entry {} of {input_name}.",
                 count(from.entries)
             );
@@ -342,7 +342,7 @@ impl Running<'_> {
         }
         let waiting = Instant::now();
         if sink.finish(self.stop)? == Readiness::Behind {
-            eprintln!("The index is still behind; queries wait for it, or say what is missing.");
+            note!("The index is still behind; queries wait for it, or say what is missing.");
         }
         if waiting.elapsed() >= WAIT_SHOWN {
             let line = format!("Indexes ready {} later.", duration(waiting.elapsed()));

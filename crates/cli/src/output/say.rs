@@ -1,7 +1,7 @@
 //! Standard output that may end early: `jackdaw query ... | head` is no failure.
 //!
 //! Commands say what they have to say with `say!`; what could not be written is remembered and
-//! judged once, at the end of the process.
+//! judged once, at the end of the process. What goes to standard error goes through `note!`.
 //!
 //! Threads: any.
 
@@ -41,10 +41,24 @@ pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
     })
 }
 
+/// Writes a line to standard error. Use `note!`.
+pub(crate) fn write_note(text: Arguments<'_>) {
+    let mut out = io::stderr().lock();
+    // Nothing is left to report a failure to.
+    let _ = out.write_fmt(text).and_then(|()| out.write_all(b"\n"));
+}
+
 /// `println!` that does not panic when the output ends.
 macro_rules! say {
     ($($part:tt)*) => {
         $crate::output::say::write_line(format_args!($($part)*))
     };
 }
-pub(crate) use say;
+
+/// `eprintln!` that does not panic when nothing reads standard error.
+macro_rules! note {
+    ($($part:tt)*) => {
+        $crate::output::say::write_note(format_args!($($part)*))
+    };
+}
+pub(crate) use {note, say};
