@@ -10,8 +10,8 @@ use jackdaw_database::{BackupKind, DatabaseOptions, DatabaseSet, restore_set};
 use jackdaw_io::Vfs;
 use jackdaw_storage::{Options, RestorePoint};
 
-use super::DEFAULT_DATA;
 use super::connect::{ConnectArguments, ServerAt};
+use super::{DEFAULT_DATA, address};
 use crate::output::numbers::{bytes, counted, duration};
 use crate::output::progress::Progress;
 use crate::output::say::say;
@@ -24,7 +24,7 @@ pub(crate) struct BackupArguments {
     data: PathBuf,
     /// Let this server back up all its databases while they are used, into a directory below one
     /// of those that it was started with for backups (`serve --backups`).
-    #[arg(long, value_name = "URL", conflicts_with = "data")]
+    #[arg(long, value_name = "URL", conflicts_with = "data", value_parser = address::server)]
     url: Option<String>,
     #[command(flatten)]
     connect: ConnectArguments,

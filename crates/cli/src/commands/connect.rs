@@ -2,11 +2,14 @@
 //!
 //! Part of the arguments of every command with `--url`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jackdaw_client::{Client, ConnectOptions};
+
+use super::address::with_scheme;
 
 /// Arguments for secured servers.
 #[derive(Clone, Debug, clap::Args)]
@@ -38,7 +41,7 @@ pub(crate) struct ServerAt<'p> {
 }
 
 impl ConnectArguments {
-    /// The server at `url`, reached as these arguments say.
+    /// The server at `url`, which need not name its scheme, reached as these arguments say.
     pub(crate) fn server_at<'p>(&'p self, url: &'p str) -> ServerAt<'p> {
         ServerAt { url, how: self }
     }
@@ -70,7 +73,15 @@ impl ConnectArguments {
 impl ServerAt<'_> {
     /// A client of it; does not connect yet.
     pub(crate) fn client(&self) -> anyhow::Result<Client> {
-        Ok(Client::connect(self.url, &self.how.options()?)?)
+        Ok(Client::connect(&self.address(), &self.how.options()?)?)
+    }
+
+    /// The address with its scheme.
+    fn address(&self) -> Cow<'_, str> {
+        let how = self.how;
+        let is_secured =
+            how.certificate.is_some() || how.api_key_file.is_some() || how.authority.is_some();
+        with_scheme(self.url, is_secured)
     }
 
     /// For whom it answers, where it has not the same for everybody.
@@ -85,7 +96,7 @@ impl ServerAt<'_> {
 
 impl fmt::Display for ServerAt<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.url)
+        formatter.write_str(&self.address())
     }
 }
 

@@ -11,6 +11,7 @@ use jackdaw_database::{Database, DatabaseSet, QueryRequest};
 use jackdaw_io::Vfs;
 use jackdaw_server::{DEFAULT_LISTEN, LogControl, Running, ServerConfig};
 
+use super::address;
 use super::query::{Answer, INDEX_WAIT, ask};
 use super::serve::{log_to_standard_error, serve, start};
 use super::target::{database_or_new, open_set};
@@ -52,7 +53,7 @@ pub(crate) struct DemoArguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Address and port to serve on; by default 127.0.0.1:8080, or a free port if it is taken.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address::listen)]
     listen: Option<SocketAddr>,
     /// End after the questions instead of serving.
     #[arg(long)]
@@ -61,7 +62,7 @@ pub(crate) struct DemoArguments {
 
 /// Shows everything, then serves.
 pub(crate) fn run(arguments: &DemoArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
-    let log = log_to_standard_error();
+    let log = log_to_standard_error()?;
     let data = DemoData::new(arguments.data.clone());
     {
         let set = Arc::new(open_set(data.path(), disk)?);

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod access;
+mod address;
 pub(crate) mod backup;
 pub(crate) mod check;
 pub(crate) mod compact;

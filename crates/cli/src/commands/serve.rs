@@ -16,9 +16,9 @@ use jackdaw_storage::Options;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
-use super::DEFAULT_DATA;
 use super::target::{memory_bytes, open_set_of};
 use super::warm_up::WarmUpThread;
+use super::{DEFAULT_DATA, address};
 use crate::output::numbers::counted;
 use crate::output::say::{note, say};
 
@@ -27,17 +27,25 @@ const SCRIPTS_PART_OF_MEMORY: u64 = 8;
 /// And large queries this one: what is made of their results takes a few times as much.
 const QUERIES_PART_OF_MEMORY: u64 = 8;
 
+/// Levels of the log, from nothing to everything.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+/// What is logged unless JACKDAW_LOG asks for something else.
+const DEFAULT_LEVEL: &str = "warn";
+/// Ends the error about a JACKDAW_LOG that cannot be used.
+const LOG_USAGE: &str = "set it to off, error, warn, info, debug or trace, or to a list of \
+                         MODULE=LEVEL such as warn,jackdaw_server=debug";
+
 /// Arguments of the command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct ServeArguments {
-    /// Address and port to listen on; port 0 picks a free one. 127.0.0.1:8080, or what
-    /// `jackdaw setup` was told. Without setup, addresses that other machines can reach are
-    /// refused.
-    #[arg(long, value_name = "ADDRESS")]
+    /// Address and port to listen on, such as localhost:8080; :8080 is 127.0.0.1:8080, and port 0
+    /// picks a free one. Default: 127.0.0.1:8080, or the address of `jackdaw setup`. Without
+    /// setup, addresses that other machines can reach are refused.
+    #[arg(long, value_name = "ADDRESS", value_parser = address::listen)]
     listen: Option<SocketAddr>,
     /// Address and port for subscriptions over TCP; a free port of the same address when it is not
     /// given. Clients ask for it over HTTP.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address::listen)]
     listen_tcp: Option<SocketAddr>,
     /// The data directory; created when it is not there.
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA)]
@@ -47,7 +55,7 @@ pub(crate) struct ServeArguments {
     #[arg(long = "public-host", value_name = "NAME")]
     public_hosts: Vec<String>,
     /// Listen on this address without encryption, and let everybody who reaches it do everything.
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "listen")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "listen", value_parser = address::listen)]
     insecure_i_know: Option<SocketAddr>,
     /// A directory below which clients may have backups made; may be given several times. Default:
     /// `backups` in the data directory.
@@ -85,7 +93,7 @@ pub(crate) struct ServeArguments {
 #[derive(Clone, Debug, clap::Args)]
 struct RedisArguments {
     /// Serve Redis clients on this address, too; without a password only on loopback.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address::listen)]
     redis: Option<SocketAddr>,
     /// What Redis clients have to give with AUTH.
     #[arg(
@@ -156,7 +164,7 @@ fn start_redis(
 
 /// Serves until a signal.
 pub(crate) fn run(arguments: &ServeArguments, disk: &Arc<dyn Vfs>) -> anyhow::Result<()> {
-    let log = log_to_standard_error();
+    let log = log_to_standard_error()?;
     let mut config = config(arguments)?;
     config.log = log;
     // Before databases are opened, whose indexes run scripts.
@@ -285,29 +293,50 @@ pub(crate) fn serve(running: Running) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Events of the server go to standard error: warnings, or what JACKDAW_LOG asks for. Gives a
+/// Events of the server go to standard error: warnings, or what JACKDAW_LOG asks for. Returns a
 /// handle on the level; `None` when logging was set up before, as in tests.
-pub(crate) fn log_to_standard_error() -> Option<LogControl> {
-    let asked = std::env::var("JACKDAW_LOG").ok();
-    let asked = asked.filter(|asked| !asked.is_empty());
-    let filter = asked.and_then(|asked| filter_of(&asked));
-    let filter = filter.unwrap_or_else(|| filter_of("warn").expect("a level is a directive"));
+///
+/// # Errors
+/// JACKDAW_LOG is none of what it may be.
+pub(crate) fn log_to_standard_error() -> anyhow::Result<Option<LogControl>> {
+    let asked = std::env::var_os("JACKDAW_LOG").unwrap_or_default();
+    let asked = asked.to_string_lossy();
+    let filter = match asked.trim() {
+        "" => filter_of(DEFAULT_LEVEL),
+        asked => filter_of(asked),
+    };
+    let filter = filter
+        .map_err(|wrong| anyhow::anyhow!("JACKDAW_LOG is {asked:?}, and {wrong}: {LOG_USAGE}"))?;
     let at_start = filter.max_level_hint().unwrap_or(LevelFilter::TRACE);
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        // Errors of writing would be printed to the same standard error, which panics.
+        .log_internal_errors(false)
         .with_filter_reloading();
     let filter = log.reload_handle();
     let is_first = log.try_init().is_ok();
-    is_first.then(|| {
+    Ok(is_first.then(|| {
         LogControl::new(at_start, move |level| {
-            filter_of(&level.to_string()).is_some_and(|new| filter.reload(new).is_ok())
+            filter_of(&level.to_string()).is_ok_and(|new| filter.reload(new).is_ok())
         })
-    })
+    }))
 }
 
-/// What is asked for, and nothing of rustls unless that is: whatever strangers send in a handshake,
-/// it would warn of, and they could fill the log.
-fn filter_of(asked: &str) -> Option<EnvFilter> {
-    EnvFilter::try_new(format!("rustls=off,{asked}")).ok()
+/// The filter that `asked` describes, or what is wrong with it. Nothing of rustls unless that is
+/// asked for: it would warn of whatever strangers send in a handshake, and they could fill the log.
+fn filter_of(asked: &str) -> Result<EnvFilter, String> {
+    // Conditions on spans have commas inside.
+    if !asked.contains('[') {
+        let parts = asked.split(',').map(str::trim);
+        for part in parts.filter(|part| !part.is_empty()) {
+            let (_, level) = part.rsplit_once('=').unwrap_or(("", part));
+            // The filter takes a word that is no level for the name of a module.
+            let is_level = LEVELS.iter().any(|known| level.eq_ignore_ascii_case(known));
+            if !is_level {
+                return Err(format!("{level:?} is no level"));
+            }
+        }
+    }
+    EnvFilter::try_new(format!("rustls=off,{asked}")).map_err(|error| error.to_string())
 }

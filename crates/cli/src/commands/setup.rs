@@ -7,8 +7,8 @@ use std::sync::Arc;
 use jackdaw_io::Vfs;
 use jackdaw_server::{CLIENT_DAYS, Grant, SecurityDirectory, Settings};
 
-use super::DEFAULT_DATA;
 use super::target::open_set;
+use super::{DEFAULT_DATA, address};
 use crate::output::say::say;
 use crate::output::shell::quoted;
 
@@ -23,7 +23,8 @@ pub(crate) struct SetupArguments {
     #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA)]
     data: PathBuf,
     /// Address and port that `jackdaw serve` listens on from then on.
-    #[arg(long, value_name = "ADDRESS", default_value_t = LISTEN)]
+    #[arg(long, value_name = "ADDRESS", default_value_t = LISTEN,
+          value_parser = address::listen_secured)]
     listen: SocketAddr,
     /// A name or address by which clients reach the server; may be given several times.
     #[arg(long = "host", value_name = "NAME")]

@@ -8,8 +8,8 @@ use jackdaw_client::{Client, ClientError, DatabaseClient};
 use jackdaw_database::{Database, DatabaseOptions, DatabaseSet, NodeTag};
 use jackdaw_io::Vfs;
 
-use super::DEFAULT_DATA;
 use super::connect::{ConnectArguments, ServerAt};
+use super::{DEFAULT_DATA, address};
 
 /// Arguments that name a database.
 #[derive(Clone, Debug, clap::Args)]
@@ -27,8 +27,8 @@ pub(crate) struct Target {
 #[derive(Clone, Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 struct Place {
-    /// A server, such as http://127.0.0.1:8080.
-    #[arg(long, value_name = "URL")]
+    /// A server, such as http://127.0.0.1:8080 or localhost:8080.
+    #[arg(long, value_name = "URL", value_parser = address::server)]
     url: Option<String>,
     /// A data directory, opened in this process; no server may have it open.
     #[arg(long, value_name = "DIR")]
@@ -41,10 +41,11 @@ pub(crate) struct ImportTarget {
     /// Name of the database.
     #[arg(long, value_name = "NAME", required_unless_present_any = ["check", "preview"])]
     pub(crate) database: Option<String>,
-    /// A server, such as http://127.0.0.1:8080.
+    /// A server, such as http://127.0.0.1:8080 or localhost:8080.
     #[arg(
         long,
         value_name = "URL",
+        value_parser = address::server,
         conflicts_with = "data",
         required_unless_present_any = ["data", "check", "preview"]
     )]

@@ -148,8 +148,13 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(data: &str) -> Self {
+        Self::start_on("127.0.0.1:0", data)
+    }
+
+    /// A server that listens on `address`, which has to leave the port free.
+    pub(crate) fn start_on(address: &str, data: &str) -> Self {
         let mut server = Command::new(env!("CARGO_BIN_EXE_jackdaw"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--data", data])
+            .args(["serve", "--listen", address, "--data", data])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
