@@ -2,30 +2,35 @@
 //!
 //! A rule lives in a module of its own with tests that see it fail. Known offenders stand in
 //! `xtask/tidy-exceptions.txt`; an exception may shrink or go, never grow, and one that is no
-//! longer needed is itself a finding.
+//! longer needed is itself a finding. Figures of whole crates stand in `xtask/tidy-ratchets.txt`.
 
 mod decisions;
+mod dialect;
+mod direction;
 mod edges;
 mod exceptions;
+mod finding;
 mod formats;
+mod functions;
 mod links;
 mod markdown;
+mod measure;
+mod ratchet;
 mod rust_text;
 mod shape;
 mod unsafety;
 mod words;
 
-use std::fmt;
-
 use anyhow::{Result, bail};
 
 use crate::repository::{self, Repository};
 use exceptions::Exceptions;
+pub(crate) use finding::Finding;
 
 pub(crate) const SUMMARY: &str = "house rules: heads, layers, unsafe, limits, formats, links";
 
 pub(crate) const HELP: &str = "\
-cargo xtask tidy
+cargo xtask tidy [--figures [CRATE..]]
 
 Checks every file that Git knows or would add:
   head        a Rust file opens with a `//!` head that says what it is
@@ -38,49 +43,30 @@ Checks every file that Git knows or would add:
   format      tables of docs/format.md are contiguous, sum up, and are compared with the code
   link        relative links and anchors of every page lead somewhere
   decision    decision records are numbered without gaps and complete
-Exceptions: xtask/tidy-exceptions.txt.";
-
-/// One breach of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Finding {
-    pub(crate) path: String,
-    /// 1-based; 0 when the finding is about the whole file.
-    pub(crate) line: usize,
-    pub(crate) rule: &'static str,
-    pub(crate) text: String,
-}
-
-impl Finding {
-    fn new(rule: &'static str, path: &str, line: usize, text: impl Into<String>) -> Finding {
-        Finding {
-            path: path.to_owned(),
-            line,
-            rule,
-            text: text.into(),
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Finding {
-            path,
-            line,
-            rule,
-            text,
-        } = self;
-        match line {
-            0 => write!(f, "{path}: [{rule}] {text}"),
-            _ => write!(f, "{path}:{line}: [{rule}] {text}"),
-        }
-    }
-}
+  circle      the largest circle of imports inside a crate does not grow
+  dialect     words that plain English does without do not grow in comments
+  function    functions over 70 lines do not grow in number
+Exceptions: xtask/tidy-exceptions.txt. The last three are ratchets: xtask/tidy-ratchets.txt holds
+today's figures. --figures prints that table, and what a named crate's figures count.";
 
 /// # Errors
 /// When a rule is broken, or the repository cannot be read.
-pub(crate) fn run(_arguments: &[String]) -> Result<()> {
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let root = repository::root();
     let repository = Repository::load(&root)?;
+    match arguments {
+        [] => {}
+        [first, detailed @ ..] if first == "--figures" => {
+            return match ratchet::figures(&repository, detailed) {
+                Ok(text) => {
+                    print!("{text}");
+                    Ok(())
+                }
+                Err(name) => bail!("there is no crate `{name}`: name a folder of crates/"),
+            };
+        }
+        [other, ..] => bail!("`{other}` is no option; --help lists them"),
+    }
     let packages = edges::packages(&root)?;
     let findings = check(&repository, &packages);
     for finding in &findings {
@@ -107,6 +93,7 @@ fn check(repository: &Repository, packages: &[edges::Package]) -> Vec<Finding> {
     findings.extend(formats::check(repository));
     findings.extend(links::check(repository));
     findings.extend(decisions::check(repository));
+    findings.extend(ratchet::check(repository));
     findings.extend(exceptions.unused());
     findings.sort();
     findings
