@@ -404,7 +404,17 @@ fn the_level_of_the_log_is_told_and_set() {
 fn metrics_tell_what_the_disk_of_each_open_database_took() {
     let (_running, mut connection) = start_with_database();
     connection.put("/databases/db1/docs?id=a", "{}");
+    let families = |text: String| {
+        let heads = text.lines().filter(|line| line.starts_with("# TYPE"));
+        heads.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let plain = connection.get("/metrics");
+    assert_eq!(plain.status, 200);
     let answer = connection.get("/jackdaw/metrics");
+    assert_eq!(
+        families(plain.text().into()),
+        families(answer.text().into())
+    );
     assert_eq!(answer.status, 200);
     let text = answer.text();
     let count = text.lines().find(|line| {

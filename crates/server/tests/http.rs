@@ -23,6 +23,26 @@ fn one_connection_serves_many_requests_and_each_answer_names_the_protocol_versio
 }
 
 #[test]
+fn health_and_readiness_are_answered_with_and_without_a_body() {
+    let (_running, mut connection) = start();
+    for (path, status) in [
+        ("/health", "Healthy"),
+        ("/healthz", "Healthy"),
+        ("/readyz", "Ready"),
+        ("/HEALTHZ?verbose", "Healthy"),
+    ] {
+        let answer = connection.get(path);
+        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.json()["Status"], status, "{path}");
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        let head = connection.exchange("HEAD", path, "", b"");
+        assert_eq!((head.status, head.text().len()), (200, 0), "{path}");
+        let refused = connection.exchange("POST", path, "", b"");
+        assert_eq!(refused.status, 400, "{path}");
+    }
+}
+
+#[test]
 fn unknown_paths_and_methods_are_answered_as_recorded() {
     let (_running, mut connection) = start();
     let cases = [

@@ -142,6 +142,16 @@ fn who_comes_without_a_registered_certificate_is_told_so_and_reads_only_what_is_
         (version.status, &version.json()["Secured"]),
         (200, &json!(true))
     );
+    for (path, status) in [
+        ("/health", 200),
+        ("/healthz", 200),
+        ("/readyz", 200),
+        ("/metrics", 403),
+        ("/jackdaw/metrics", 403),
+    ] {
+        assert_eq!(place.connect(None).get(path).status, status, "{path}");
+        assert_eq!(place.admin().get(path).status, 200, "{path}");
+    }
     let refused = place.connect(None).get("/databases");
     assert_eq!(refused.status, 403);
     assert!(refused.text().contains("neither"), "{}", refused.text());

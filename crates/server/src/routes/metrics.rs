@@ -1,4 +1,4 @@
-//! `GET /jackdaw/metrics`: numbers of the storage engine as Prometheus text.
+//! `GET /jackdaw/metrics` and `GET /metrics`: numbers of the storage engine as Prometheus text.
 //!
 //! For each open database: times of its I/O by kind since it was opened, in seconds, with the
 //! quantiles 0.5, 0.99 and 0.999; operations in a transaction, how long they waited for the writer
@@ -134,7 +134,7 @@ struct Measured {
     meters: Vec<MeterReport>,
 }
 
-/// `GET /jackdaw/metrics`
+/// `GET /jackdaw/metrics`, `GET /metrics`
 pub(super) fn metrics(call: &Call) -> Outcome {
     let databases = &call.shared.databases;
     let open = databases

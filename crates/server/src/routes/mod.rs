@@ -24,6 +24,7 @@ mod documents;
 mod due;
 mod failure;
 mod feed;
+mod health;
 mod hilo;
 mod identities;
 mod imports;
