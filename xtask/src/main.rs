@@ -1,4 +1,4 @@
-//! `cargo xtask`: the project's only script language. Each subcommand is a module of its own.
+//! `cargo xtask`: the project's only script language. Each subcommand is a module.
 //!
 //! Called through the alias in `.cargo/config.toml`, at a desk and by CI alike. Nothing here is
 //! linked into the product.

@@ -34,7 +34,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command and gives its standard output; its standard error stays visible.
+/// Runs a command and returns its standard output; its standard error stays visible.
 ///
 /// # Errors
 /// As [`run`]; also when the output is not UTF-8.
@@ -91,7 +91,7 @@ pub(crate) fn target_directory(root: &Path) -> Result<PathBuf> {
     ))
 }
 
-/// Builds `jackdaw` with all optimizations; gives its path.
+/// Builds `jackdaw` with all optimizations; returns its path.
 ///
 /// # Errors
 /// When it cannot be built, or Cargo cannot be asked where it is.

@@ -46,7 +46,7 @@ pub(crate) fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Names of the Rust files in a folder, in order: each is a program of its own.
+/// Names of the Rust files in a folder, in order: each is a separate program.
 ///
 /// # Errors
 /// When the folder cannot be read.

@@ -1,4 +1,4 @@
-//! `cargo xtask bench http`: the server over HTTP, beside another that speaks the same protocol.
+//! `cargo xtask bench http`: the server over HTTP, next to another that speaks the same protocol.
 //!
 //! Each repetition starts a fresh server of our own, drives it and the others in turn with the load
 //! generator of benches/http, and measures how fast hyper answers from memory: the roof.
@@ -137,7 +137,7 @@ fn parse(arguments: &[String]) -> Result<Settings> {
     Ok(settings)
 }
 
-/// The load generator, built in a target directory of its own.
+/// The load generator, built in a separate target directory.
 fn build(root: &Path, target: &Path) -> Result<PathBuf> {
     let target = target.join("http-load");
     let folder = root.join("benches/http");

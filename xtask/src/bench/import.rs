@@ -111,7 +111,7 @@ impl Files {
         })
     }
 
-    /// Imports an archive; gives the largest memory of the process.
+    /// Imports an archive; returns the largest memory of the process.
     fn import(&self, archive: &Path) -> Result<u64> {
         let mut command = Command::new(&self.jackdaw);
         command.args(["import", "freedb"]).arg(archive);

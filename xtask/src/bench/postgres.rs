@@ -1,5 +1,5 @@
 //! A PostgreSQL of this machine's packages, started with empty data and its own defaults, so that
-//! its durable writes can be measured beside ours.
+//! its durable writes can be compared with ours.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;

@@ -1,6 +1,6 @@
-//! `cargo xtask bench redis`: redis-benchmark against Jackdaw's Redis server, beside redis-server.
+//! `cargo xtask bench redis`: redis-benchmark against Jackdaw's Redis server and redis-server.
 //!
-//! All servers run at once and are asked in turn, each with an empty data set of its own.
+//! All servers run at once and are asked in turn, each with an empty data set.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read, Write};

@@ -1,6 +1,6 @@
 //! `cargo xtask bench search`: the same rows and queries on Jackdaw, tantivy and Lucene, in turn.
 //!
-//! Each engine runs alone, in a process and a directory of its own. Drivers: benches/search
+//! Each engine runs alone, in a separate process and directory. Drivers: benches/search
 //! (Jackdaw and tantivy), benches/search/lucene (Java, built by Maven).
 
 use std::fs::File;
@@ -123,7 +123,7 @@ fn parse(arguments: &[String], root: &Path) -> Result<Settings> {
     Ok(settings)
 }
 
-/// The driver of Jackdaw and tantivy, built in a target directory of its own.
+/// The driver of Jackdaw and tantivy, built in a separate target directory.
 fn build_driver(root: &Path) -> Result<PathBuf> {
     let target = process::target_directory(root)?.join("search-compare");
     let folder = root.join("benches/search");
@@ -132,7 +132,7 @@ fn build_driver(root: &Path) -> Result<PathBuf> {
     Ok(target.join("release/jackdaw-search-compare"))
 }
 
-/// The driver of Lucene; gives its class path.
+/// The driver of Lucene; returns its class path.
 fn build_lucene(root: &Path) -> Result<String> {
     for program in ["java", "mvn"] {
         ensure!(

@@ -209,7 +209,7 @@ fn features_for(engines: &[String]) -> String {
     features.join(",")
 }
 
-/// One process in an empty directory; gives its lines of JSON.
+/// One process in an empty directory; returns its lines of JSON.
 fn run_once(
     binaries: &Binaries,
     settings: &Settings,

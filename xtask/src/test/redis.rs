@@ -16,7 +16,7 @@ use crate::{process, repository};
 const SUITES_DIRECTORY: &str = "tests/clients/redis";
 const PYTHON_EXAMPLE: &str = "examples/python/redis_keys.py";
 const MODES: [&str; 2] = ["memory", "durable"];
-/// Tells scenarios what to start servers with.
+/// Environment variable with the program that scenarios start as a server.
 const BINARY_VARIABLE: &str = "JACKDAW_BINARY";
 
 /// Where things are, and what was asked for.

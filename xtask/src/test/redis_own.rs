@@ -117,12 +117,12 @@ fn read_files(path: &Path) -> Result<Vec<File>> {
     files.iter().map(read).collect()
 }
 
-/// Runs a file against a server of its own.
+/// Runs a file against a fresh server.
 fn run_file(root: &Path, sources: &Path, mode: &str, file: &File) -> Result<Outcome> {
     let target = process::target_directory(root)?;
     let keys = target.join(format!("test-redis-own-{}", std::process::id()));
     let keys_text = keys.to_string_lossy();
-    // With several threads, commands of two clients have no order but what they were told.
+    // With several threads, commands of two clients run in no fixed order.
     let mut arguments = vec!["serve", "--redis", "127.0.0.1:0", "--redis-threads", "1"];
     if mode == "durable" {
         arguments.extend(["--redis-data", &keys_text]);

@@ -56,7 +56,7 @@ impl Report {
     }
 }
 
-/// `unittests src/lib.rs (target/debug/deps/jackdaw_io-0a1b2c)` gives `jackdaw_io`.
+/// `unittests src/lib.rs (target/debug/deps/jackdaw_io-0a1b2c)` becomes `jackdaw_io`.
 fn binary_name(rest: &str) -> String {
     let path = rest
         .rsplit_once('(')
@@ -78,7 +78,7 @@ fn count_before(text: &str, word: &str) -> usize {
     digits.parse().unwrap_or(0)
 }
 
-/// `ok <0.012s>` gives 12 ms.
+/// `ok <0.012s>` is 12 ms.
 fn time_of(outcome: &str) -> Option<Duration> {
     let (_, time) = outcome.rsplit_once('<')?;
     let seconds: f64 = time.strip_suffix("s>")?.parse().ok()?;

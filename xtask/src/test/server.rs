@@ -1,6 +1,6 @@
 //! A `jackdaw` process that serves on a free port, for the suites that talk to one.
 //!
-//! Its data goes into a directory of its own below `target`, which is removed with it.
+//! Its data goes into a separate directory below `target`, which is removed with it.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const REDIS_MARK: &str = "Redis:";
 /// How long a server may take to flush and close.
 const STOP_TIME: Duration = Duration::from_secs(20);
 
-/// Servers started by this process, each with a directory of its own.
+/// Servers started by this process, each with a separate directory.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// Stopped when dropped.
@@ -99,7 +99,7 @@ impl Server {
         if server.url.is_empty() {
             bail!("jackdaw ended before it served ({})", server.child.wait()?);
         }
-        // A pipe that nobody reads would stop the server in the end.
+        // An unread pipe fills up and then blocks the server.
         server.output = Some(std::thread::spawn(move || lines.for_each(drop)));
         Ok(server)
     }

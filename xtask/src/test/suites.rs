@@ -60,7 +60,7 @@ pub(super) fn choose<C>(suites: &'static [Suite<C>], arguments: &[String]) -> Re
     Ok(chosen)
 }
 
-/// Takes out suites whose programs are missing, with a line for each; gives their names when that
+/// Removes suites whose programs are missing, with a line for each; returns their names when that
 /// is a failure.
 pub(super) fn leave_out_missing<C>(suites: &mut Vec<&'static Suite<C>>) -> Vec<String> {
     let mut failed = Vec::new();
@@ -80,7 +80,7 @@ pub(super) fn leave_out_missing<C>(suites: &mut Vec<&'static Suite<C>>) -> Vec<S
     failed
 }
 
-/// Runs suites one after another, whatever becomes of them; gives the names of those that failed.
+/// Runs suites one after another, failed or not; returns the names of those that failed.
 pub(super) fn run_all<C>(suites: &[&'static Suite<C>], context: &C) -> Vec<String> {
     let mut failed = Vec::new();
     for suite in suites {
@@ -92,14 +92,14 @@ pub(super) fn run_all<C>(suites: &[&'static Suite<C>], context: &C) -> Vec<Strin
     failed
 }
 
-/// A Python script that leaves nothing beside its source.
+/// A Python script that leaves no files next to its source.
 pub(super) fn python_script(python: &Path, script: &Path) -> Command {
     let mut command = Command::new(python);
     command.env("PYTHONDONTWRITEBYTECODE", "1").arg(script);
     command
 }
 
-/// A virtual environment with the one client that `requirements` pins, made once; gives its Python.
+/// Makes a virtual environment with the client that `requirements` pins, once; returns its Python.
 ///
 /// # Errors
 /// When it cannot be made, or the client cannot be had.

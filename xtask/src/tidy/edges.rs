@@ -24,7 +24,7 @@ const LAYERS: &[&[&str]] = &[
     &["jackdaw-cli"],
 ];
 
-/// Crates beside the layers, and the crates of the project that each may use.
+/// Crates outside the layers, and the crates of the project that each may use.
 const BESIDE: &[(&str, &[&str])] = &[
     ("jackdaw-sim", &["jackdaw-base", "jackdaw-io"]),
     (
@@ -50,7 +50,7 @@ const TOPS: &[&str] = &[
     "jackdaw-fuzz",
 ];
 
-/// Crates beside the layers that any crate may use, for its tests only.
+/// Crates outside the layers that any crate may use, for its tests only.
 const FOR_TESTS: &[&str] = &["jackdaw-sim", "jackdaw-client"];
 
 /// Libraries that only some crates may link, and why. Tests and benches may use them anywhere.

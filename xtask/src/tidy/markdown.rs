@@ -54,7 +54,7 @@ pub(crate) fn links(line: &str) -> Vec<&str> {
     targets
 }
 
-/// The anchor that GitHub gives a heading.
+/// The anchor that GitHub assigns to a heading.
 pub(crate) fn anchor_of(heading: &str) -> String {
     let lower = heading.to_lowercase();
     let kept = lower

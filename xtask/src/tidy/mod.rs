@@ -1,6 +1,6 @@
 //! `cargo xtask tidy`: house rules that no compiler checks, each a function from files to findings.
 //!
-//! A rule lives in a module of its own with tests that see it fail. Known offenders stand in
+//! Each rule is a module with tests that see it fail. Known offenders stand in
 //! `xtask/tidy-exceptions.txt`; an exception may shrink or go, never grow, and one that is no
 //! longer needed is itself a finding. Figures of whole crates stand in `xtask/tidy-ratchets.txt`.
 

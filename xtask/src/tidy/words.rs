@@ -5,7 +5,7 @@ use super::exceptions::Exceptions;
 use super::{Finding, rust_text};
 use crate::repository::{Repository, TextFile};
 
-/// A word nobody may write, and why. Spelled in pieces, so that this file does not hold them.
+/// A forbidden word, and why. Spelled in pieces, so that this file does not hold them.
 const FORBIDDEN: &[(&str, &str)] = &[
     (
         concat!("TO", "DO"),
