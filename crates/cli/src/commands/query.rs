@@ -5,14 +5,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use jackdaw_client::DatabaseClient;
 use jackdaw_database::{BoxError, Database, QueryRequest, RowSink, StoredDocument, split_explain};
 use jackdaw_document::{DocumentBuf, Limits};
 use jackdaw_io::Vfs;
+use jackdaw_query::syntax::SourceName;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::connect::ServerAt;
 use super::target::{Location, Target, local, remote};
+use crate::output::names::there_is;
 use crate::output::numbers::{count, duration};
 use crate::output::rows::{RowFormat, render};
 use crate::output::say::{note, say};
@@ -54,6 +57,60 @@ impl QueryArguments {
     fn rows_max(&self) -> Option<u64> {
         let default = (self.format == RowFormat::Table).then_some(TABLE_ROWS);
         self.rows.or(default)
+    }
+
+    /// Adds to an error what there is in place of an index or a snapshot that is missing.
+    fn with_names(
+        &self,
+        error: anyhow::Error,
+        names: impl FnOnce() -> Option<Names>,
+    ) -> anyhow::Error {
+        let index = match jackdaw_query::syntax::parse(&split_explain(&self.text).1)
+            .map(|query| query.from.source)
+        {
+            Ok(SourceName::Index(name)) => Some(name),
+            _ => None,
+        };
+        if index.is_none() && self.snapshot.is_none() {
+            return error;
+        }
+        let Some(names) = names() else {
+            return error;
+        };
+        let missing = [
+            (
+                MissingKind::Snapshot,
+                self.snapshot.as_ref(),
+                &names.snapshots,
+            ),
+            (MissingKind::Index, index.as_ref(), &names.indexes),
+        ];
+        for (kind, wanted, known) in missing {
+            let Some(wanted) = wanted else { continue };
+            let is_wanted = |name: &String| match kind {
+                // Names of indexes are the same in any letter case.
+                MissingKind::Index => name.eq_ignore_ascii_case(wanted),
+                MissingKind::Snapshot => name == wanted,
+            };
+            if known.iter().any(is_wanted) {
+                continue;
+            }
+            let database = &self.target.database;
+            let kind = match kind {
+                MissingKind::Index => "index",
+                MissingKind::Snapshot => "snapshot",
+            };
+            return match known.is_empty() {
+                true => anyhow::anyhow!(
+                    "the query failed: there is no {kind} {wanted:?} in {database}, nor any other"
+                ),
+                false => anyhow::anyhow!(
+                    "the query failed: there is no {kind} {wanted:?} in {database}; {}",
+                    there_is(wanted, known)
+                ),
+            };
+        }
+        error
     }
 }
 
@@ -100,7 +157,10 @@ pub(crate) fn run(arguments: &QueryArguments, disk: &Arc<dyn Vfs>) -> anyhow::Re
                 snapshot: arguments.snapshot.as_deref(),
                 ..QueryRequest::default()
             };
-            ask(&local.database, &request)?
+            ask(&local.database, &request).map_err(|error| {
+                let has = || names_of(&local.database);
+                arguments.with_names(error, has)
+            })?
         }
     };
     let time = started.elapsed();
@@ -205,11 +265,48 @@ fn ask_server(
     for (name, value) in &arguments.parameters {
         query = query.parameter(name, value.clone());
     }
-    let text = database
-        .query_text(&query)
-        .context("the query failed")?
-        .context("the query failed: the index that it names does not exist")?;
+    let text = database.query_text(&query).context("the query failed");
+    let text = text
+        .and_then(|text| text.context("the query failed: the index that it names does not exist"));
+    let text = text.map_err(|error| arguments.with_names(error, || names_on(&database)))?;
     read_answer(&text).with_context(|| format!("{server} gave an answer that is none"))
+}
+
+/// What a query may name that is missing.
+#[derive(Clone, Copy, Debug)]
+enum MissingKind {
+    Index,
+    Snapshot,
+}
+
+/// Indexes and snapshots of a database, for an error about one that is missing.
+#[derive(Debug, Default)]
+struct Names {
+    indexes: Vec<String>,
+    snapshots: Vec<String>,
+}
+
+/// The names in a database of this process. An error here must not hide the one to explain.
+fn names_of(database: &Database) -> Option<Names> {
+    let indexes = database.indexes().ok()?.into_iter();
+    let snapshots = database.snapshots().ok()?.into_iter();
+    Some(Names {
+        indexes: indexes.map(|index| index.name().to_owned()).collect(),
+        snapshots: snapshots.map(|snapshot| snapshot.name).collect(),
+    })
+}
+
+/// The names in a database of a server, if it answers.
+fn names_on(database: &DatabaseClient) -> Option<Names> {
+    let statistics = database.statistics().ok()?;
+    let indexes = statistics["Indexes"].as_array()?.iter();
+    let snapshots = database.snapshots().ok()?.into_iter();
+    Some(Names {
+        indexes: indexes
+            .filter_map(|index| index["Name"].as_str().map(str::to_owned))
+            .collect(),
+        snapshots: snapshots.map(|snapshot| snapshot.name).collect(),
+    })
 }
 
 /// Takes the rows out of a server's answer.

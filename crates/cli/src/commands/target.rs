@@ -10,6 +10,7 @@ use jackdaw_io::Vfs;
 
 use super::connect::{ConnectArguments, ServerAt};
 use super::{DEFAULT_DATA, address};
+use crate::output::names::there_is;
 
 /// Arguments that name a database.
 #[derive(Clone, Debug, clap::Args)]
@@ -190,8 +191,8 @@ fn missing(place: &str, name: &str, whose: &str, names: &[String]) -> String {
     match names {
         [] => format!("{place} has no database {name:?}{whose}, nor any other"),
         names => format!(
-            "{place} has no database {name:?}{whose}; it has {}",
-            names.join(", ")
+            "{place} has no database {name:?}{whose}; {}",
+            there_is(name, names)
         ),
     }
 }

@@ -1,6 +1,7 @@
 //! How the command line shows things: numbers, tables, CSV.
 
 pub mod failure;
+pub(crate) mod names;
 pub mod numbers;
 pub(crate) mod progress;
 pub mod rows;
