@@ -1,12 +1,16 @@
 //! Server-wide answers that clients ask for first: version, node, cluster topology.
 //!
 //! This server is a cluster of one node, `A`, which is always its own leader.
+//!
+//! Load balancers and Kubernetes ask for health and readiness without a certificate: those answers
+//! say nothing about databases. They take no thread of the pool, so a busy server answers too.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::StatusCode;
+use hyper::header::CACHE_CONTROL;
 use serde_json::{Value, json};
 
 use super::row::Audit;
@@ -169,4 +173,37 @@ pub(crate) fn server_id(call: &Call) -> Outcome {
 /// `GET /setup/alive`
 pub(crate) fn alive(_call: &Call) -> Outcome {
     Ok(Reply::empty(StatusCode::NO_CONTENT))
+}
+
+/// `GET` and `HEAD /health`, `/healthz`: 200 as long as the process answers requests.
+pub(crate) fn health(_call: &Call) -> Outcome {
+    Ok(state(StatusCode::OK, r#"{"Status":"Healthy"}"#))
+}
+
+/// `GET` and `HEAD /readyz`: 200 while requests are taken, 503 once the server stops.
+pub(crate) fn ready(call: &Call) -> Outcome {
+    Ok(readiness(*call.shared.stopping.borrow()))
+}
+
+fn readiness(is_stopping: bool) -> Reply {
+    match is_stopping {
+        false => state(StatusCode::OK, r#"{"Status":"Ready"}"#),
+        true => state(StatusCode::SERVICE_UNAVAILABLE, r#"{"Status":"Stopping"}"#),
+    }
+}
+
+fn state(status: StatusCode, body: &'static str) -> Reply {
+    Reply::json(status, Bytes::from_static(body.as_bytes())).with(CACHE_CONTROL, "no-store")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stopping_server_is_not_ready() {
+        let status = |is_stopping| readiness(is_stopping).into_response().status();
+        assert_eq!(status(false), StatusCode::OK);
+        assert_eq!(status(true), StatusCode::SERVICE_UNAVAILABLE);
+    }
 }

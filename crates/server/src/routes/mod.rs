@@ -24,7 +24,6 @@ mod documents;
 mod due;
 mod failure;
 mod feed;
-mod health;
 mod hilo;
 mod identities;
 mod imports;

@@ -24,7 +24,7 @@ use super::row::{Row, rows};
 use super::{
     analyzers, attachments, backups, batch, bulk_insert, certificates, changes, cluster,
     compare_exchange, connection_strings, counters, databases, delete_by_query, documents, due,
-    feed, health, hilo, identities, imports, index_control, index_definitions, indexes, live, logs,
+    feed, hilo, identities, imports, index_control, index_definitions, indexes, live, logs,
     metrics, multi_get, nodes, operations, patch_by_query, patches, queries, revisions,
     sample_data, series, series_policies, settings, smuggler, snapshots, sorters, statistics,
     streams, studio, subscriptions, tasks, tokens,
@@ -144,17 +144,17 @@ const OWN: &[Route<Row>] = rows! {
         Operator NoDatabase NoBody Admin Unaudited "Live numbers as server-sent events";
     Get "/jackdaw/databases" Blocking(live::databases)
         ValidUser NoDatabase NoBody Data Unaudited "The same numbers once";
-    Get "/health" Inline(health::health)
+    Get "/health" Inline(cluster::health)
         Anyone NoDatabase NoBody Open Unaudited "Whether the process answers";
-    Head "/health" Inline(health::health)
+    Head "/health" Inline(cluster::health)
         Anyone NoDatabase NoBody Open Unaudited "Whether the process answers";
-    Get "/healthz" Inline(health::health)
+    Get "/healthz" Inline(cluster::health)
         Anyone NoDatabase NoBody Open Unaudited "Whether the process answers";
-    Head "/healthz" Inline(health::health)
+    Head "/healthz" Inline(cluster::health)
         Anyone NoDatabase NoBody Open Unaudited "Whether the process answers";
-    Get "/readyz" Inline(health::ready)
+    Get "/readyz" Inline(cluster::ready)
         Anyone NoDatabase NoBody Open Unaudited "Whether the server takes requests";
-    Head "/readyz" Inline(health::ready)
+    Head "/readyz" Inline(cluster::ready)
         Anyone NoDatabase NoBody Open Unaudited "Whether the server takes requests";
     Get "/jackdaw/metrics" Blocking(metrics::metrics)
         Operator NoDatabase NoBody Admin Unaudited
