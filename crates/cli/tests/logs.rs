@@ -35,6 +35,16 @@ fn levels_and_levels_of_modules_are_taken() {
 }
 
 #[test]
+fn a_log_that_goes_elsewhere_than_to_a_terminal_has_no_colors() {
+    let run = demo("trace").ok();
+    assert!(
+        run.err.contains(" TRACE ") || run.err.contains(" DEBUG "),
+        "{run:#?}"
+    );
+    assert!(!run.err.contains('\u{1b}'), "{run:#?}");
+}
+
+#[test]
 fn an_unknown_level_lists_the_levels() {
     for level in [
         "verbose",

@@ -311,6 +311,7 @@ pub(crate) fn log_to_standard_error() -> anyhow::Result<Option<LogControl>> {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(console::colors_enabled_stderr())
         // Errors of writing would be printed to the same standard error, which panics.
         .log_internal_errors(false)
         .with_filter_reloading();
