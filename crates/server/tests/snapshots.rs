@@ -84,6 +84,15 @@ fn refusals_say_what_is_wrong() {
     refusal(400, missing, "there is no snapshot \"t\"");
     let missing = connection.get("/databases/db1/docs?id=albums/1&snapshot=t");
     refusal(400, missing, "There is no snapshot 't'");
+    for of in [
+        "from%20Albums",
+        "from%20Albums%20where%20Year%20%3E%201",
+        "from%20%40all_docs",
+    ] {
+        let path = format!("{QUERIES}?query={of}&snapshot=t");
+        let missing = connection.get(&path);
+        refusal(400, missing, "There is no snapshot 't'");
+    }
     let index = "/databases/db1/queries?query=from%20index%20'x'&snapshot=s";
     refusal(400, connection.get(index), "keeps documents, not indexes");
     let by_query_path = format!("{QUERIES}?snapshot=s");

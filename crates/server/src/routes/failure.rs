@@ -153,6 +153,11 @@ fn query_text(error: &QueryError, text: &str, parameters: Option<&DocumentBuf>) 
             WireError::new(kind::INVALID_OPERATION, error.to_string())
         }
         QueryError::Crowded => WireError::new(kind::TIMEOUT, error.to_string()),
+        // A name that is missing is the caller's mistake, whatever is read by it.
+        QueryError::Source(source) => match source.downcast_ref::<ReadError>() {
+            Some(missing @ ReadError::NoSnapshot { .. }) => read(missing),
+            _ => WireError::new(kind::UNEXPECTED, error.to_string()),
+        },
         QueryError::Sink(error) => match error.downcast_ref::<Cut>() {
             Some(cut) => (*cut).into(),
             None => WireError::new(kind::UNEXPECTED, error.to_string()),
