@@ -157,7 +157,7 @@ impl Client {
                 Ok(0) => return,
                 Ok(_) => {}
                 Err(error) => {
-                    // A reset closes the connection, too; one that keeps silent for too long is open.
+                    // A reset closes the connection, too; one that is silent for too long is open.
                     let is_silent = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
                     let is_open = is_silent.contains(&error.kind());
                     assert!(!is_open, "{what}: the connection stays open");
