@@ -181,7 +181,9 @@ fn connection_strings_are_kept_in_the_record() {
         assert_eq!(count.as_object().unwrap().len(), 1, "{member}");
         assert_eq!(record[member], told[member], "{member}");
     }
-    assert_eq!(told["RavenConnectionStrings"]["r"]["Database"], "other");
+    let expected = json!({ "Name": "r", "Database": "other",
+        "TopologyDiscoveryUrls": ["http://127.0.0.1:8080"] });
+    assert_eq!(told["RavenConnectionStrings"]["r"], expected);
     let one = strings(&mut connection, "?connectionStringName=%C3%BC&type=sql");
     assert_eq!(
         one["SqlConnectionStrings"]["\u{fc}"]["FactoryName"],

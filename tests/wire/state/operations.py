@@ -86,7 +86,14 @@ def running(stage, exchange, fixtures):
     return None
 
 
+def noted(stage, exchange, fixtures):
+    """Makes the tasks and connection strings that `fixtures.json` knows of."""
+    fixtures.apply(stage, exchange)
+
+
 RECIPES = {
+    "GET /databases/{db}/admin/connection-strings": noted,
+    "GET /databases/{db}/tasks": noted,
     "GET /databases/{db}/operations/state": state,
     "POST /databases/{db}/operations/kill": running,
     "GET /databases/{db}/operations": listed,

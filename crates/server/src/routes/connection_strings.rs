@@ -95,7 +95,9 @@ pub(super) fn put(call: &Call) -> Outcome {
         );
         return Err(WireError::new(kind::ARGUMENT, message));
     }
-    let stored = settings::given(call)?;
+    let mut stored = settings::given(call)?;
+    // The member that holds it says the type already.
+    stored.remove("Type");
     let errors = errors_of(member, &stored);
     if !errors.is_empty() {
         let message = format!(
