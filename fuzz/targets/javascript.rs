@@ -43,12 +43,11 @@ fuzz_target!(|text: &str| {
         change_vector: None,
         last_modified: None,
     };
-    if let Ok(mut machine) = Machine::new(&Program::patch(text), &limits) {
-        let arguments = [Argument::Document(script_document)];
-        for wanted in [Wanted::Document, Wanted::Value] {
-            if machine.run(&mut Nothing, &arguments, None, wanted).is_err() {
-                break;
-            }
+    let mut machine = Machine::new(&Program::patch(text), &limits);
+    let arguments = [Argument::Document(script_document)];
+    for wanted in [Wanted::Document, Wanted::Value] {
+        if machine.run(&mut Nothing, &arguments, None, wanted).is_err() {
+            break;
         }
     }
     let mut machine = IndexMachine::new(limits);
