@@ -15,10 +15,12 @@ impl Scope {
     /// Whether a document of `collection` is in it.
     #[must_use]
     pub fn contains(&self, collection: &str) -> bool {
-        let folded = |text: &str| text.chars().map(lowercase_char).collect::<Vec<_>>();
         match self {
             Scope::All => true,
-            Scope::Collection(name) => name == collection || folded(name) == folded(collection),
+            Scope::Collection(name) => {
+                let folded = collection.chars().map(lowercase_char);
+                name == collection || name.chars().map(lowercase_char).eq(folded)
+            }
         }
     }
 }
