@@ -98,19 +98,10 @@ impl DatabaseClient {
     /// # Errors
     /// See [`ClientError`].
     pub fn load_texts(&self, ids: &[&str]) -> Result<Vec<Option<String>>, ClientError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let path = format!("{}/docs", self.base);
-        let body = serde_json::json!({ "Ids": ids }).to_string();
-        let call = Call {
-            body: Some(body.as_bytes()),
-            ..Call::default()
-        };
-        let Some(body) = self.transport.call(Method::POST, &path, &call)? else {
+        let loaded: Option<Loaded> = self.load_many("docs", ids)?;
+        let Some(loaded) = loaded else {
             return Ok(vec![None; ids.len()]);
         };
-        let loaded: Loaded = self.transport.read(&path, &body)?;
         Ok(loaded
             .results
             .into_iter()
@@ -124,24 +115,36 @@ impl DatabaseClient {
     /// # Errors
     /// See [`ClientError`].
     pub fn collections_of(&self, ids: &[&str]) -> Result<Vec<Option<String>>, ClientError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let path = format!("{}/docs?metadataOnly=true", self.base);
-        let body = serde_json::json!({ "Ids": ids }).to_string();
-        let call = Call {
-            body: Some(body.as_bytes()),
-            ..Call::default()
-        };
-        let Some(body) = self.transport.call(Method::POST, &path, &call)? else {
+        let answers: Option<Answers> = self.load_many("docs?metadataOnly=true", ids)?;
+        let Some(answers) = answers else {
             return Ok(vec![None; ids.len()]);
         };
-        let answers: Answers = self.transport.read(&path, &body)?;
         let collection = |result: &Value| {
             let name = result.get("@metadata")?.get("@collection")?;
             name.as_str().map(str::to_owned)
         };
         Ok(answers.results.iter().map(collection).collect())
+    }
+
+    /// Asks for several documents; `None` when there are none to ask for, or none was found.
+    fn load_many<T: DeserializeOwned>(
+        &self,
+        route: &str,
+        ids: &[&str],
+    ) -> Result<Option<T>, ClientError> {
+        if ids.is_empty() {
+            return Ok(None);
+        }
+        let path = format!("{}/{route}", self.base);
+        let body = serde_json::json!({ "Ids": ids }).to_string();
+        let call = Call {
+            body: Some(body.as_bytes()),
+            ..Call::default()
+        };
+        match self.transport.call(Method::POST, &path, &call)? {
+            Some(body) => Ok(Some(self.transport.read(&path, &body)?)),
+            None => Ok(None),
+        }
     }
 
     /// Stores a document given as JSON text.

@@ -302,18 +302,7 @@ impl ChunkSource for JsonSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A stream that returns at most `step` bytes a read.
-    struct Slow(Vec<u8>, usize);
-
-    impl ByteSource for Slow {
-        fn read(&mut self, buffer: &mut [u8]) -> Result<usize, SourceError> {
-            let len = self.1.min(buffer.len()).min(self.0.len());
-            buffer[..len].copy_from_slice(&self.0[..len]);
-            self.0.drain(..len);
-            Ok(len)
-        }
-    }
+    use crate::archive::Slow;
 
     fn list_of(stream: Slow) -> Vec<String> {
         let mut source = JsonSource::new(Box::new(stream)).unwrap();

@@ -79,3 +79,17 @@ impl<R: Read> Read for CountingReader<R> {
         Ok(len)
     }
 }
+
+/// A stream of the bytes in the first field, of which a read returns at most the second.
+#[cfg(test)]
+pub(crate) struct Slow(pub(crate) Vec<u8>, pub(crate) usize);
+
+#[cfg(test)]
+impl ByteSource for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, SourceError> {
+        let len = self.1.min(buffer.len()).min(self.0.len());
+        buffer[..len].copy_from_slice(&self.0[..len]);
+        self.0.drain(..len);
+        Ok(len)
+    }
+}
